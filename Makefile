@@ -1,0 +1,47 @@
+# Everything from a machine that has Python 3.11 and make: each target installs what it needs into .venv, once.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: help demo test test-slow check format bench clean
+
+help:
+	@echo "make demo    play a Pandora's Box problem and draw it (demo-output/)"
+	@echo "make test    run the tests        make test-slow  the ones that take minutes"
+	@echo "make check   format, lint, types, import direction    make format  mend the first two"
+	@echo "make bench   speed, with its targets"
+
+demo: .venv/installed-plot
+	$(BIN)/python examples/pandoras_box.py --out demo-output
+
+test: .venv/installed-dev
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: .venv/installed-dev
+	$(BIN)/python -m pytest -m slow
+
+check: .venv/installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/installed-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: .venv/installed-dev
+	$(BIN)/python benchmarks/bench_index.py
+	$(BIN)/python benchmarks/bench_pandora.py
+
+clean:
+	rm -rf .venv demo-output
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+# A stamp per extra: reinstalled only when what is to be installed changes.
+.venv/installed-%: pyproject.toml constraints.txt | .venv/bin/python
+	@echo "installing pbgi[$*] into .venv ..."
+	$(PIP) --editable ".[$*]"
+	@touch $@

@@ -1,0 +1,54 @@
+"""Lets torch differentiate a closed-form computation by its closed-form derivatives, any number of times.
+
+Imported only when a torch tensor reaches `pbgi.index`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Compute = Callable[..., tuple[Tensor, ...]]
+Partials = Callable[[tuple[Tensor, ...], tuple[Tensor, ...]], tuple[tuple[Tensor, ...], ...]]
+
+
+class _Closed(torch.autograd.Function):
+    """Outputs whose derivatives are formulas in the inputs and the outputs themselves.
+
+    `backward` evaluates the formulas on the saved inputs and outputs, which are part of the graph. Its own derivative
+    is therefore again a call of `backward`: no order of differentiation is special.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, compute: Compute, partials: Partials, *inputs: Tensor) -> tuple[Tensor, ...]:
+        outputs = compute(*inputs)
+        ctx.partials = partials
+        ctx.n_inputs = len(inputs)
+        ctx.save_for_backward(*inputs, *outputs)
+        return outputs
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        saved = ctx.saved_tensors
+        jacobian = ctx.partials(saved[: ctx.n_inputs], saved[ctx.n_inputs :])
+        grads = (
+            sum((g * d for g, d in zip(grad_outputs, column, strict=True)), torch.zeros_like(column[0]))
+            for column in zip(*jacobian, strict=True)
+        )
+        return None, None, *grads
+
+
+def closed(compute: Compute, partials: Partials, *inputs: Tensor) -> tuple[Tensor, ...]:
+    """Run `compute(*inputs)` so that torch differentiates it with `partials`.
+
+    Args:
+        compute: Maps the inputs, all of one shape, to a tuple of outputs of that shape, elementwise.
+        partials: Maps `(inputs, outputs)` to one row per output: its partial derivative in each input.
+        *inputs: Tensors of one shape, dtype and device.
+
+    Returns:
+        The outputs, differentiable any number of times as long as `partials` uses differentiable operations.
+    """
+    outputs: tuple[Tensor, ...] = _Closed.apply(compute, partials, *inputs)  # type: ignore[no-untyped-call]
+    return outputs

@@ -1,0 +1,345 @@
+"""The Gittins index of a box with a Gaussian prize: the scalar inverse on which everything else stands.
+
+A box whose prize is N(mean, std^2) and whose opening costs `cost` has the index g that solves
+
+    EI(g) = std * h((mean - g) / std) = cost_scale * cost,      h(z) = phi(z) + z * Phi(z),            (paper, eq. 7)
+
+so g = mean - std * z, where z is the root of log h(z) = log(cost_scale * cost / std). Working with logarithms keeps
+every quantity finite for prices and spreads from 1e-300 to 1e300, and makes one form serve all of them.
+
+Three quantities carry the whole module, writing lam = phi/Phi and r = h/Phi = z + lam at the root z:
+
+    dg/dmean = 1        dg/dstd = lam        dg/dlog_cost = -std * r
+    lam' = -lam * r     r' = 1 - lam * r     dz/dlog_ratio = r          (' is d/dz)
+
+The family is closed under differentiation, which is why torch can differentiate it any number of times.
+
+The numerics are written once and run on NumPy arrays (float64) and on torch tensors (float32, float64, any device).
+Torch is never imported unless a tensor comes in.
+"""
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy import special
+
+from pbgi.errors import InvalidInputError
+
+Array: TypeAlias = Any
+"""A NumPy array or a torch tensor: whatever came in comes out."""
+
+LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+INV_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
+SQRT_HALF = math.sqrt(0.5)
+SQRT_HALF_PI = math.sqrt(0.5 * math.pi)
+
+# Beyond this distance from zero 1/m - a (see `_mills`) has lost two digits, and a continued fraction of
+# FRACTION_DEPTH levels is exact to 3e-15; on this side erfcx is the better one.
+FRACTION_FROM = 8.0
+FRACTION_DEPTH = 14
+# The start (`_start`) is within 0.13 of the root everywhere; Halley triples the digits with each step.
+HALLEY_STEPS = 2
+
+
+class _Backend(NamedTuple):
+    """The module whose functions apply (`numpy` or `torch`), what it calls erfcx, and its largest number."""
+
+    xp: Any
+    erfcx: Callable[[Array], Array]
+    largest: float
+
+
+class _Point(NamedTuple):
+    """What is known at z; `a`, `tail` and `log_tail` are about |z|."""
+
+    z: Array
+    below: Array  # z <= 0
+    a: Array  # |z|
+    tail: Array  # h(-a)
+    log_tail: Array  # log h(-a) + a^2 / 2
+    h_above: Array  # h(a)
+    lam: Array  # phi(z) / Phi(z)
+    r: Array  # h(z) / Phi(z)
+
+
+def log_h(z: Array) -> Array:
+    """Logarithm of h(z) = phi(z) + z * Phi(z), the expected improvement of a standard Gaussian over -z.
+
+    Args:
+        z: Finite numbers of any shape.
+
+    Returns:
+        log h(z), of the shape of `z`. For tensors, differentiable any number of times.
+    """
+    backend, (z,) = _prepare(z=z)
+    _require_finite("z", z, backend)
+    with np.errstate(all="ignore"):
+        return _finish(_run(backend, _log_h_outputs, _log_h_partials, z)[0])
+
+
+def inverse_log_h(log_ratio: Array) -> Array:
+    """The z with log h(z) = log_ratio.
+
+    Error in float64: at most 4 eps (max(1, |z|) + |log_ratio| * dz/dlog_ratio), from log_ratio = -1e12 to 700.
+    Beyond log_ratio = 709 the root exceeds the largest float64, which is then the answer.
+
+    Args:
+        log_ratio: Finite numbers of any shape; in the index, log(cost_scale * cost / std).
+
+    Returns:
+        The root, of the shape of `log_ratio`. For tensors, differentiable any number of times.
+    """
+    backend, (log_ratio,) = _prepare(log_ratio=log_ratio)
+    _require_finite("log_ratio", log_ratio, backend)
+    with np.errstate(all="ignore"):
+        return _finish(_run(backend, _inverse_outputs, _inverse_partials, log_ratio)[0])
+
+
+def gittins_index(mean: Array, std: Array, log_cost: Array) -> Array:
+    """Gittins index of a box with prize N(mean, std^2): the sure prize that is worth as much as the box.
+
+    Args:
+        mean: Mean of the prize (larger is better); finite.
+        std: Standard deviation of the prize; finite, not negative. `std = 0` gives `mean - exp(log_cost)`.
+        log_cost: log(cost_scale * cost): the logarithm of the price in units of the prize; finite.
+
+    Returns:
+        The index, of the shape to which the arguments broadcast. Indices beyond the largest number of the dtype are
+        that number. For tensors, differentiable any number of times.
+
+    Raises:
+        InvalidInputError: An argument breaks its rule, or the shapes do not broadcast.
+    """
+    return gittins_index_and_grad(mean, std, log_cost)[0]
+
+
+def gittins_index_and_grad(mean: Array, std: Array, log_cost: Array) -> tuple[Array, Array, Array]:
+    """The index with its derivatives in `std` and in `log_cost` (the one in `mean` is 1).
+
+    Arguments and errors are those of `gittins_index`.
+
+    Returns:
+        `(index, dindex_dstd, dindex_dlog_cost)`, each of the shape to which the arguments broadcast.
+    """
+    backend, (mean, std, log_cost) = _prepare(mean=mean, std=std, log_cost=log_cost)
+    _require_finite("mean", mean, backend)
+    _require("std", std, backend.xp.isfinite(std) & (std >= 0), "finite and not negative")
+    _require("log_cost", log_cost, backend.xp.isfinite(log_cost), LOG_COST_RULE)
+    with np.errstate(all="ignore"):
+        offset, lam, slope = _run(backend, _index_outputs, _index_partials, std, log_cost)
+        index = backend.xp.clip(mean + offset, -backend.largest, backend.largest)
+    return _finish(index), _finish(lam), _finish(-slope)
+
+
+LOG_COST_RULE = "finite, that is, the logarithm of a positive, finite cost times a positive, finite cost_scale"
+
+
+# The mathematics, on arrays of one shape and dtype ----------------------------------------------------------------
+
+
+def _mills(backend: _Backend, a: Array) -> tuple[Array, Array]:
+    """Mills ratio m = Phi(-a)/phi(a) and r = 1/m - a = h(-a)/Phi(-a), for a >= 0.
+
+    r loses a^2 eps to cancellation when taken from erfcx; far out it is a continued fraction with no difference in it,
+    r = 1/(a + 2/(a + 3/(a + ...))), and there m = 1/(a + r).
+    """
+    xp = backend.xp
+    near = 1.0 / (SQRT_HALF_PI * backend.erfcx(SQRT_HALF * a)) - a
+    fraction = a
+    for k in range(FRACTION_DEPTH, 1, -1):
+        fraction = a + k / fraction
+    r = xp.where(a > FRACTION_FROM, 1.0 / fraction, near)
+    return 1.0 / (a + r), r
+
+
+def _at(backend: _Backend, z: Array) -> _Point:
+    """All of it from one erfcx: h(-a) = phi(a) r m, h(a) = a + h(-a), Phi(a) = 1 - phi(a) m."""
+    xp = backend.xp
+    a = xp.abs(z)
+    m, r = _mills(backend, a)
+    density = INV_SQRT_2PI * xp.exp(-(0.5 * a) * a)
+    tail = density * (r * m)
+    cdf = 1.0 - density * m
+    below = z <= 0
+    return _Point(
+        z=z,
+        below=below,
+        a=a,
+        tail=tail,
+        log_tail=xp.log(r) + xp.log(m) - LOG_SQRT_2PI,
+        h_above=a + tail,
+        lam=xp.where(below, a + r, density / cdf),
+        r=xp.where(below, r, (a + tail) / cdf),
+    )
+
+
+def _start(backend: _Backend, log_ratio: Array, ratio: Array) -> Array:
+    """A first root, within 0.13 everywhere (0.05 near zero).
+
+    Below zero h(-t) is close to phi(t) / q(t), q(t) = 1 + t sqrt(pi/2) + t^2, exact to second order at both ends: one
+    Newton step on t^2 + 2 log q(t) = s. Above zero z = ratio - h(-z) with h(-z) close to an exponential that has the
+    right value and slope at z = 0.
+    """
+    xp = backend.xp
+    s = -2.0 * xp.clip(log_ratio + LOG_SQRT_2PI, None, 0.0)
+    t = s / (2.0 * SQRT_HALF_PI + xp.sqrt(s))
+    q = 1.0 + t * (SQRT_HALF_PI + t)
+    t = t - (t * t + 2.0 * xp.log(q) - s) / (2.0 * t + 2.0 * (SQRT_HALF_PI + 2.0 * t) / q)
+    above = ratio - INV_SQRT_2PI * xp.exp(2.0 * SQRT_HALF_PI * xp.clip(INV_SQRT_2PI - ratio, None, 0.0))
+    return xp.where(log_ratio > -LOG_SQRT_2PI, above, -t)
+
+
+def _halley(backend: _Backend, z: Array, log_ratio: Array, ratio: Array) -> Array:
+    """One Halley step on f(z) = log h(z) - log_ratio: f' = 1/r, f''/f'^2 = -(1 - lam r)."""
+    xp = backend.xp
+    at = _at(backend, z)
+    # Below zero the large parts of f cancel first; above zero log1p keeps the digits that log(h) would round away.
+    f_below = (-(0.5 * at.a) * at.a - log_ratio) + at.log_tail
+    f = xp.where(at.below, f_below, xp.log1p((at.h_above - ratio) / ratio))
+    return z - f * at.r / (1.0 + 0.5 * f * (1.0 - at.lam * at.r))
+
+
+def _root(backend: _Backend, log_ratio: Array) -> _Point:
+    """The point where log h(z) = log_ratio."""
+    ratio = backend.xp.clip(backend.xp.exp(log_ratio), None, backend.largest)
+    z = _start(backend, log_ratio, ratio)
+    for _ in range(HALLEY_STEPS):
+        z = _halley(backend, z, log_ratio, ratio)
+    return _at(backend, z)
+
+
+# What the public functions return, with partial derivatives for torch ----------------------------------------------
+
+
+def _log_h_outputs(backend: _Backend, z: Array) -> tuple[Array, ...]:
+    """(log h, its derivative 1/r, lam)."""
+    xp = backend.xp
+    at = _at(backend, z)
+    value = xp.where(at.below, at.log_tail - (0.5 * at.a) * at.a, xp.log(at.h_above))
+    return xp.clip(value, -backend.largest, None), 1.0 / at.r, at.lam
+
+
+def _log_h_partials(_inputs: Sequence[Array], outputs: Sequence[Array]) -> tuple[tuple[Array, ...], ...]:
+    _, inverse_r, lam = outputs
+    r = 1.0 / inverse_r
+    return (inverse_r,), (-inverse_r * inverse_r * (1.0 - lam * r),), (-lam * r,)
+
+
+def _inverse_outputs(backend: _Backend, log_ratio: Array) -> tuple[Array, ...]:
+    """(z, lam, r)."""
+    root = _root(backend, log_ratio)
+    return root.z, root.lam, root.r
+
+
+def _inverse_partials(_inputs: Sequence[Array], outputs: Sequence[Array]) -> tuple[tuple[Array, ...], ...]:
+    _, lam, r = outputs
+    return (r,), (-lam * r * r,), (r * (1.0 - lam * r),)
+
+
+def _index_outputs(backend: _Backend, std: Array, log_cost: Array) -> tuple[Array, ...]:
+    """(index - mean, lam, std * r).
+
+    For z > 0 all are written around the price itself: mean - std * z would cancel, and std * z would be 0 * inf
+    where std is so small that z overflows.
+    """
+    xp = backend.xp
+    certain = std == 0
+    root = _root(backend, log_cost - xp.log(xp.where(certain, 1.0, std)))
+    price = xp.clip(xp.exp(log_cost), None, backend.largest)
+    above = certain | (root.z > 0)
+    lam = xp.where(certain, 0.0, root.lam)
+    tail = xp.where(certain, 0.0, root.tail)
+    offset = xp.where(above, std * tail - price, -std * root.z)
+    return offset, lam, xp.where(above, price + std * (lam - tail), std * root.r)
+
+
+def _index_partials(inputs: Sequence[Array], outputs: Sequence[Array]) -> tuple[tuple[Array, ...], ...]:
+    """Rows: offset, lam, slope = std * r. Columns: std, log_cost."""
+    std, _ = inputs
+    _, lam, slope = outputs
+    # Where lam has underflowed (r > 38, or std = 0) every product with it is zero and r itself may not be finite.
+    alive = lam > 0
+    safe_std = std.where(alive, 1.0)
+    r = slope.where(alive, 0.0) / safe_std
+    lam_r_r = lam * r * r
+    return (lam, -slope), (lam_r_r / safe_std, -lam_r_r), (lam_r_r, slope * (1.0 - lam * r))
+
+
+# In and out ----------------------------------------------------------------------------------------------------------
+
+
+def _run(backend: _Backend, outputs: Any, partials: Any, *inputs: Array) -> tuple[Array, ...]:
+    if backend.xp is np:
+        return tuple(outputs(backend, *inputs))
+    from pbgi.autograd import closed
+
+    return closed(lambda *tensors: outputs(backend, *tensors), partials, *inputs)
+
+
+def _prepare(**arguments: Array) -> tuple[_Backend, tuple[Array, ...]]:
+    """Turn the arguments into arrays of one kind, dtype and shape."""
+    torch = sys.modules.get("torch")
+    if torch is not None and any(isinstance(x, torch.Tensor) for x in arguments.values()):
+        backend, arrays = _as_tensors(torch, arguments)
+    else:
+        backend, arrays = _NUMPY, [_as_float64(name, x) for name, x in arguments.items()]
+    shapes = {name: tuple(x.shape) for name, x in zip(arguments, arrays, strict=True)}
+    try:
+        shape = np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        listed = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise InvalidInputError(f"shapes must broadcast against each other; got {listed}") from None
+    return backend, tuple(backend.xp.broadcast_to(x, shape) for x in arrays)
+
+
+_NUMPY = _Backend(np, special.erfcx, float(np.finfo(np.float64).max))
+
+
+def _as_float64(name: str, x: Array) -> Array:
+    try:
+        array = np.asarray(x)
+    except ValueError:  # a ragged list
+        array = np.asarray(None)
+    if array.dtype.kind not in "iuf":
+        raise InvalidInputError(f"{name} must be a real number or an array of them; got {x!r}")
+    return array.astype(np.float64, copy=False)
+
+
+def _as_tensors(torch: Any, arguments: dict[str, Array]) -> tuple[_Backend, list[Array]]:
+    """Bring all arguments to the widest float dtype and the device of the tensors among them."""
+    tensors = {name: x for name, x in arguments.items() if isinstance(x, torch.Tensor)}
+    for name, x in tensors.items():
+        if x.dtype not in (torch.float32, torch.float64):
+            raise InvalidInputError(f"{name} must be a float32 or float64 tensor; got dtype {x.dtype}")
+    devices = {x.device for x in tensors.values()}
+    if len(devices) > 1:
+        raise InvalidInputError(f"tensors must be on one device; got {', '.join(sorted(map(str, devices)))}")
+    dtype = torch.float64 if any(x.dtype == torch.float64 for x in tensors.values()) else torch.float32
+    place = {"dtype": dtype, "device": devices.pop()}
+    arrays = [
+        x.to(**place) if name in tensors else torch.as_tensor(_as_float64(name, x), **place)
+        for name, x in arguments.items()
+    ]
+    return _Backend(torch, torch.special.erfcx, torch.finfo(dtype).max), arrays
+
+
+def _require_finite(name: str, x: Array, backend: _Backend) -> None:
+    _require(name, x, backend.xp.isfinite(x), "finite")
+
+
+def _require(name: str, x: Array, holds: Array, rule: str) -> None:
+    """Raise unless `holds` everywhere, showing the first value that breaks the rule."""
+    if bool(holds.all()):
+        return
+    position = int((~holds).reshape(-1).nonzero()[0][0])
+    value = float(x.reshape(-1)[position])
+    where = f" at {tuple(map(int, np.unravel_index(position, tuple(x.shape))))}" if x.ndim else ""
+    raise InvalidInputError(f"{name} must be {rule}; got {value}{where}")
+
+
+def _finish(x: Array) -> Array:
+    """NumPy scalars for scalar input, as NumPy's own functions return; tensors as they are."""
+    return x[()] if isinstance(x, np.ndarray) else x
