@@ -13,7 +13,7 @@ BISECTION_STEPS = 100
 
 def bisection(log_ratio: np.ndarray) -> np.ndarray:
     """The root of log_h by halving a bracket that holds for every point, as the paper's code finds it."""
-    low, high = np.full_like(log_ratio, -60.0), np.full_like(log_ratio, 60.0)
+    low, high = np.full_like(log_ratio, -60.0), np.full_like(log_ratio, 1e4)
     for _ in range(BISECTION_STEPS):
         middle = 0.5 * (low + high)
         above = log_h(middle) > log_ratio
