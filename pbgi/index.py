@@ -21,10 +21,10 @@ Torch is never imported unless a tensor comes in.
 import math
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy import special
 
 from pbgi.errors import InvalidInputError
 
@@ -285,7 +285,7 @@ def _prepare(**arguments: Array) -> tuple[_Backend, tuple[Array, ...]]:
     if torch is not None and any(isinstance(x, torch.Tensor) for x in arguments.values()):
         backend, arrays = _as_tensors(torch, arguments)
     else:
-        backend, arrays = _NUMPY, [_as_float64(name, x) for name, x in arguments.items()]
+        backend, arrays = _numpy(), [_as_float64(name, x) for name, x in arguments.items()]
     shapes = {name: tuple(x.shape) for name, x in zip(arguments, arrays, strict=True)}
     try:
         shape = np.broadcast_shapes(*shapes.values())
@@ -295,7 +295,12 @@ def _prepare(**arguments: Array) -> tuple[_Backend, tuple[Array, ...]]:
     return backend, tuple(backend.xp.broadcast_to(x, shape) for x in arrays)
 
 
-_NUMPY = _Backend(np, special.erfcx, float(np.finfo(np.float64).max))
+@cache
+def _numpy() -> _Backend:
+    # Imported late: scipy.special takes three times as long to import as the rest of the package.
+    from scipy import special
+
+    return _Backend(np, special.erfcx, float(np.finfo(np.float64).max))
 
 
 def _as_float64(name: str, x: Array) -> Array:

@@ -27,17 +27,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, stats
 
+from pbgi.arrays import Floats, Ints
 from pbgi.errors import InvalidInputError
-from pbgi.index import log_h
+from pbgi.index import inverse_log_h, log_h
 from pbgi.reward import Discrete, Gaussian, Rewards, as_reward, finite_vector
-from pbgi.reward_family import Floats, Ints
 from pbgi.weitzman import Rule, expected_net, rule_at
 
 __all__ = ["Box", "Discrete", "Game", "Gaussian", "Opening", "Solution", "solve"]
 
 # Mixing the rules at two cost scales loses at most their distance times the difference of their spends. The search
 # ends when that is below this share of cost_scale * budget.
-MIX_LOSS = 1e-13
+MIX_LOSS = 1e-11
+# To either side of a computed jump: above the rounding error of its place, and still within MIX_LOSS.
+CROSSING_ERROR = 1e-12
+# Of the search, each of up to ten rules; one or two suffice unless a jump is buried among many.
+MOST_TURNS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,21 +271,40 @@ class _BudgetSearch:
 
     def run(self) -> tuple[Rule, Rule]:
         """The closest two rules: one that spends more than the budget, one that does not."""
-        t = near = float(stats.norm.isf(min(0.5, self._cost / self._budget)))
-        direction = -1.0 if self._excess(t) > 0 else 1.0
-        step = direction
+        t = float(stats.norm.isf(min(0.5, self._cost / self._budget)))
+        direction = step = -1.0 if self._excess(t) > 0 else 1.0
         while direction * self._excess(t := t + step) < 0 and self._log_cost_scale(t) > -650.0:
-            near, step = t, 2.0 * step
+            step *= 2.0
         # Where even the smallest cost_scale in reach spends too little, the rule for 0 is the other side.
-        if len(self._dear) > 1 and not self._done():
-            optimize.brentq(self._excess, *sorted((near, t)), xtol=1e-300, rtol=4 * np.finfo(float).eps, maxiter=300)
+        for _ in range(MOST_TURNS if len(self._dear) > 1 else 0):
+            if self._done():
+                break
+            optimize.brentq(self._excess, *sorted(map(self._t, self._closest())), maxiter=8, disp=False)
+            if not self._done():
+                self._try_crossing()
         return self._closest()
+
+    def _try_crossing(self) -> None:
+        """Go to where the two rules earn the same net, if their values say where that is.
+
+        Brent's method finds a root of a smooth spend in a few steps but a jump only by halving, fifty times. At a jump
+        the two rules stay what they are on either side of it, and their nets are straight lines in the cost_scale.
+        """
+        dear, cheap = self._closest()
+        values = [expected_net(self._rewards, rule) + rule.cost_scale * rule.spend for rule in (dear, cheap)]
+        crossing = (values[0] - values[1]) / (dear.spend - cheap.spend)
+        for side in (1.0 - CROSSING_ERROR, 1.0 + CROSSING_ERROR):
+            if dear.cost_scale < side * crossing < cheap.cost_scale:
+                self._excess(-float(inverse_log_h(math.log(side * crossing) - self._log_unit)))
 
     def _closest(self) -> tuple[Rule, Rule]:
         return max(self._dear, key=lambda rule: rule.cost_scale), min(self._cheap, key=lambda rule: rule.cost_scale)
 
     def _log_cost_scale(self, t: float) -> float:
         return self._log_unit + float(log_h(-t))
+
+    def _t(self, rule: Rule) -> float:
+        return -float(inverse_log_h(math.log(rule.cost_scale) - self._log_unit))
 
     def _excess(self, t: float) -> float:
         """log(spend / budget), or 0 to end the search."""

@@ -10,8 +10,8 @@ Where the function is not smooth (few points, discrete prizes) the terms are sum
 import numpy as np
 from numpy.polynomial import chebyshev
 
+from pbgi.arrays import Floats, Ints
 from pbgi.reward import Rewards
-from pbgi.reward_family import Floats, Ints
 
 # exp(-60) is 1e-26: once the sum is below, the probability does not matter to any result.
 NEGLIGIBLE = -60.0

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pbgi.reward_family import Floats
+from pbgi.arrays import Floats
 
 # Gauss-Kronrod pair of 3 and 7 points on [-1, 1] (Kronrod, 1965); the Gauss points are every second one.
 _NODES = np.array([0.9604912687080203, 0.7745966692414834, 0.4342437493468026])

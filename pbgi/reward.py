@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from pbgi.arrays import Floats, Ints
 from pbgi.errors import InvalidInputError
-from pbgi.reward_family import AtomsFamily, ContinuousFamily, Family, Floats, GaussianFamily, Ints
+from pbgi.reward_family import AtomsFamily, ContinuousFamily, Family, GaussianFamily
 
 # Of a discrete scipy distribution with infinite support, what lies beyond this tail probability is left out.
 TAIL = 1e-30

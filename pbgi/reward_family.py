@@ -4,16 +4,15 @@ A problem may hold 100,000 boxes. The questions are: the index at a price, log P
 prize, and where the distribution function is not smooth.
 """
 
-from typing import Any, Protocol, TypeAlias
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import integrate, special
 
+from pbgi.arrays import Floats, Ints
+from pbgi.improvement_table import ImprovementTable
 from pbgi.index import gittins_index
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.intp]
 
 # exp of it is zero in float64: log P is cut here so that sums of logs stay finite.
 LOG_ZERO = -1000.0
@@ -111,8 +110,15 @@ class ContinuousFamily:
         low, high = (np.array(column, dtype=float) for column in zip(*(f.support() for f in frozen), strict=True))
         self._inf, self.sup = low, high
         self.mean = np.array([f.mean() for f in frozen], dtype=float)
-        quartiles = self._of("ppf", np.array([[0.25], [0.75]]), np.arange(len(frozen)))
+        everyone = np.arange(len(frozen))
+        quartiles = self._of("ppf", np.array([[0.25], [0.75]]), everyone)
         self.spread = quartiles[1] - quartiles[0]
+        self._table = ImprovementTable(
+            sf=partial(self._of, "sf", members=everyone),
+            ppf=partial(self._of, "ppf", members=everyone),
+            isf=partial(self._of, "isf", members=everyone),
+            above=lambda x: self._integral("sf", x, everyone, 1.0),
+        )
 
     def _of(self, method: str, x: Floats, members: Ints) -> Floats:
         """A method of the distribution at x, whose last axis runs over the members."""
@@ -144,11 +150,15 @@ class ContinuousFamily:
         return g
 
     def _improvement(self, g: Floats, members: Ints) -> Floats:
-        """E max(prize - g, 0): the integral of P(prize > x) above g, or mean - g plus that of P(prize < x) below."""
-        lower = g < self.mean[members]
-        out = np.empty_like(g)
+        """E max(prize - g, 0) from the table, else by integrating P(prize > x) above g, or P(prize < x) below it."""
+        everyone = self.mean.copy()
+        everyone[members] = g
+        tabled = self._table.covers(everyone)[members]
+        out = self._table.improvement(everyone)[members]
+        lower = ~tabled & (g < self.mean[members])
+        upper = ~tabled & ~lower
         out[lower] = (self.mean[members] - g)[lower] + self._integral("cdf", g[lower], members[lower], -1.0)
-        out[~lower] = self._integral("sf", g[~lower], members[~lower], 1.0)
+        out[upper] = self._integral("sf", g[upper], members[upper], 1.0)
         return out
 
     def _integral(self, method: str, g: Floats, members: Ints, direction: float) -> Floats:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pbgi.arrays import Floats, Ints
 from pbgi.prefix_sum import prefix_log_cdf
 from pbgi.quadrature import graded, integrate_panels
 from pbgi.reward import Rewards
-from pbgi.reward_family import Floats, Ints
 
 MOST_DOUBLINGS = 200
 
