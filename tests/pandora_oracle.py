@@ -126,9 +126,7 @@ def _weighted_sum(hulls: list[tuple[Fraction, tuple[Point, ...]]]) -> list[Point
         sum((p * hull[0].value for p, hull in hulls), Fraction(0)),
     )
     edges = [
-        (p * (b.spend - a.spend), p * (b.value - a.value))
-        for p, hull in hulls
-        for a, b in itertools.pairwise(hull)
+        (p * (b.spend - a.spend), p * (b.value - a.value)) for p, hull in hulls for a, b in itertools.pairwise(hull)
     ]
     out = [at]
     for ds, dv in sorted(edges, key=lambda e: e[1] / e[0], reverse=True):
