@@ -45,13 +45,15 @@ class ImprovementTable:
 
     def covers(self, g: Floats) -> Bools:
         """Which members have their g between their first and last knot."""
-        return self.usable & (g >= self._knots[0]) & (g <= self._knots[-1])
+        covered: Bools = self.usable & (g >= self._knots[0]) & (g <= self._knots[-1])
+        return covered
 
     def improvement(self, g: Floats) -> Floats:
         """E max(prize - g, 0); only right where `covers` says so."""
         members = np.arange(g.size)
         above = np.clip((self._knots < g).sum(axis=0), 0, len(self._knots) - 1)
-        return self._integral(g, self._knots[above, members]) + self._above[above, members]
+        to_knot = self._integral(g, self._knots[above, members])
+        return np.asarray(to_knot + self._above[above, members])
 
     def _integral(self, low: Floats, high: Floats) -> Floats:
         """Integral of sf from low to high, by the fixed rule."""
@@ -67,4 +69,5 @@ class ImprovementTable:
         rounding = 4.0 * np.finfo(float).eps * np.abs(self._knots[:-1]) * self._sf(self._knots[:-1])
         with np.errstate(invalid="ignore"):
             smooth = np.abs(halves - panels) <= 1e-14 * np.abs(panels) + 1e-15 * self._above[:-1] + rounding
-        return np.all(smooth & np.isfinite(panels) & (np.diff(self._knots, axis=0) >= 0), axis=0)
+        rising = np.diff(self._knots, axis=0) >= 0
+        return np.asarray(np.all(smooth & np.isfinite(panels) & rising, axis=0))

@@ -28,7 +28,8 @@ def graded(edges: Floats, unit: float) -> Floats:
         distances = unit * 4.0 ** np.arange(n_cuts)
         cuts += [low + distances, high - distances]
     points = np.unique(np.concatenate(cuts))
-    return points[(points >= edges[0]) & (points <= edges[-1])]
+    inside: Floats = points[(points >= edges[0]) & (points <= edges[-1])]
+    return inside
 
 
 def integrate_panels(f: Callable[[Floats], Floats], edges: Floats) -> float:
