@@ -1,15 +1,88 @@
-"""Cost-aware optimization by the Pandora's Box Gittins index: the public names, on one page."""
+"""Cost-aware optimization by the Pandora's Box Gittins index: the public names, on one page.
 
-from pbgi.errors import InvalidInputError, PbgiError
-from pbgi.index import gittins_index, gittins_index_and_grad, inverse_log_h, log_h
+Names are imported when they are first used, so that `import pbgi` stays light.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = [
+if TYPE_CHECKING:
+    from pbgi.cost import KnownCost, LearnedCost, UniformCost
+    from pbgi.errors import InvalidInputError, NothingLeftError, PbgiError, TrialStateError, UnknownTrialError
+    from pbgi.gp_config import GPConfig
+    from pbgi.history import Trial, TrialState
+    from pbgi.index import gittins_index, gittins_index_and_grad, inverse_log_h, log_h
+    from pbgi.minimize import Result, minimize
+    from pbgi.optimizer import Optimizer
+    from pbgi.parameter import Categorical, Float, Integer
+    from pbgi.policy import EI, EIPC, PBGI, PBGID, UCB, LogEI, LogEICC, LogEIPC, RandomSearch, Thompson
+    from pbgi.space import Space
+    from pbgi.stopping import BudgetSpent, GittinsStop, MaxTrials, StopReason
+
+_HOMES = {
+    "cost": ("KnownCost", "LearnedCost", "UniformCost"),
+    "errors": ("InvalidInputError", "NothingLeftError", "PbgiError", "TrialStateError", "UnknownTrialError"),
+    "gp_config": ("GPConfig",),
+    "history": ("Trial", "TrialState"),
+    "index": ("gittins_index", "gittins_index_and_grad", "inverse_log_h", "log_h"),
+    "minimize": ("Result", "minimize"),
+    "optimizer": ("Optimizer",),
+    "parameter": ("Categorical", "Float", "Integer"),
+    "policy": ("EI", "EIPC", "PBGI", "PBGID", "UCB", "LogEI", "LogEICC", "LogEIPC", "RandomSearch", "Thompson"),
+    "space": ("Space",),
+    "stopping": ("BudgetSpent", "GittinsStop", "MaxTrials", "StopReason"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
+    "BudgetSpent",
+    "Categorical",
+    "EI",
+    "EIPC",
+    "Float",
+    "GPConfig",
+    "GittinsStop",
+    "Integer",
     "InvalidInputError",
+    "KnownCost",
+    "LearnedCost",
+    "LogEI",
+    "LogEICC",
+    "LogEIPC",
+    "MaxTrials",
+    "NothingLeftError",
+    "Optimizer",
+    "PBGI",
+    "PBGID",
     "PbgiError",
+    "RandomSearch",
+    "Result",
+    "Space",
+    "StopReason",
+    "Thompson",
+    "Trial",
+    "TrialState",
+    "TrialStateError",
+    "UCB",
+    "UniformCost",
+    "UnknownTrialError",
     "gittins_index",
     "gittins_index_and_grad",
     "inverse_log_h",
     "log_h",
+    "minimize",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'pbgi' has no attribute {name!r}")
+    value = getattr(import_module(f"pbgi.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

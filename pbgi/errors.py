@@ -1,7 +1,10 @@
 """Every error this package raises on purpose.
 
     PbgiError
-    └── InvalidInputError (ValueError)    an argument breaks a stated rule
+    ├── InvalidInputError (ValueError)    an argument breaks a stated rule
+    ├── NothingLeftError (RuntimeError)   there is no point left to suggest
+    ├── TrialStateError (RuntimeError)    a trial cannot go from the state it is in to the one asked for
+    └── UnknownTrialError (LookupError)   no trial has this number
 
 Each class also inherits the builtin a caller would have guessed, so `except ValueError` keeps working.
 A message states the rule, the value received and, where there is one, the way out.
@@ -14,3 +17,15 @@ class PbgiError(Exception):
 
 class InvalidInputError(PbgiError, ValueError):
     """An argument breaks a rule; the message names the argument, the value and the rule."""
+
+
+class NothingLeftError(PbgiError, RuntimeError):
+    """No point is left to suggest: every one has been tried, or none fits the budget; the message says which."""
+
+
+class TrialStateError(PbgiError, RuntimeError):
+    """A finished trial was told something that contradicts its record; the message states both."""
+
+
+class UnknownTrialError(PbgiError, LookupError):
+    """No trial has this number; the message says which numbers there are."""

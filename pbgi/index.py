@@ -74,10 +74,16 @@ def log_h(z: Array) -> Array:
     Returns:
         log h(z), of the shape of `z`. For tensors, differentiable any number of times.
     """
+    return log_h_and_grad(z)[0]
+
+
+def log_h_and_grad(z: Array) -> tuple[Array, Array]:
+    """`log_h(z)` and its derivative Phi(z) / h(z)."""
     backend, (z,) = _prepare(z=z)
     _require_finite("z", z, backend)
     with np.errstate(all="ignore"):
-        return _finish(_run(backend, _log_h_outputs, _log_h_partials, z)[0])
+        value, derivative, _ = _run(backend, _log_h_outputs, _log_h_partials, z)
+    return _finish(value), _finish(derivative)
 
 
 def inverse_log_h(log_ratio: Array) -> Array:

@@ -1,0 +1,185 @@
+"""How good a point is to try next: closed-form acquisition functions with their gradients.
+
+Each is an object with `value(X)` and `value_and_grad(X)` on points (m, d) of the unit cube; larger is better. `Model`
+and `CostModel` say what is believed of values and costs; the functions here only combine them.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from pbgi.arrays import Bools, Floats
+from pbgi.cost import CostModel
+from pbgi.index import gittins_index, gittins_index_and_grad, log_h, log_h_and_grad
+from pbgi.maximize import Acquisition
+
+LOWEST_Z = -1e100  # (mean - best) / std may overflow where std is next to nothing
+
+
+class Model(Protocol):
+    """What is believed of values."""
+
+    def posterior(self, X: Floats) -> tuple[Floats, Floats]:
+        """Mean (m,) and standard deviation (m,)."""
+
+    def posterior_with_grad(self, X: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Mean, standard deviation, and their gradients (m, d)."""
+
+
+class Path(Protocol):
+    """A function with its gradient."""
+
+    def __call__(self, X: Floats) -> tuple[Floats, Floats]:
+        """Values (m,) and gradients (m, d)."""
+
+
+@dataclass(frozen=True, eq=False)
+class GittinsIndex:
+    """The Pandora's Box Gittins index: the g with EI(x; g) = cost_scale * E[c(x)] (paper, eq. 8)."""
+
+    model: Model
+    cost: CostModel
+    cost_scale: float
+
+    def value(self, X: Floats) -> Floats:
+        """The index."""
+        mean, std = self.model.posterior(X)
+        index: Floats = gittins_index(mean, std, math.log(self.cost_scale) + self.cost.log_moment(X, 1.0))
+        return index
+
+    def value_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
+        """The index and its gradient: dg = dmean + (phi/Phi) dstd - std (h/Phi) dlog c."""
+        mean, std, dmean, dstd = self.model.posterior_with_grad(X)
+        log_cost, dlog_cost = self.cost.log_moment_and_grad(X, 1.0)
+        index, by_std, by_log_cost = gittins_index_and_grad(mean, std, math.log(self.cost_scale) + log_cost)
+        return index, dmean + by_std[:, None] * dstd + by_log_cost[:, None] * dlog_cost
+
+
+@dataclass(frozen=True, eq=False)
+class LogExpectedImprovement:
+    """log EI(x; best), weighed by cost: plus log E[c^p] for a negative power p, minus it for a positive one.
+
+    A power of -1 is expected improvement per cost, -a its cooled form. A power of 1 gives log(EI / E[c]), which says
+    whether a point is worth its price: it is when that exceeds the logarithm of the cost_scale.
+    """
+
+    model: Model
+    cost: CostModel
+    best_value: float
+    cost_power: float = 0.0
+
+    def value(self, X: Floats) -> Floats:
+        """The logarithm."""
+        mean, std = self.model.posterior(X)
+        value: Floats = np.log(std) + log_h(self._z(mean, std))
+        if self.cost_power != 0:
+            value = value - math.copysign(1.0, self.cost_power) * self.cost.log_moment(X, self.cost_power)
+        return value
+
+    def value_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
+        """The logarithm and its gradient."""
+        mean, std, dmean, dstd = self.model.posterior_with_grad(X)
+        z = self._z(mean, std)
+        value, slope = log_h_and_grad(z)
+        value = value + np.log(std)
+        gradient = (slope[:, None] * (dmean - z[:, None] * dstd) + dstd) / std[:, None]
+        if self.cost_power != 0:
+            moment, dmoment = self.cost.log_moment_and_grad(X, self.cost_power)
+            sign = math.copysign(1.0, self.cost_power)
+            value, gradient = value - sign * moment, gradient - sign * dmoment
+        return value, gradient
+
+    def _z(self, mean: Floats, std: Floats) -> Floats:
+        with np.errstate(over="ignore"):
+            return np.clip((mean - self.best_value) / std, LOWEST_Z, -LOWEST_Z)
+
+
+@dataclass(frozen=True, eq=False)
+class Exponential:
+    """exp of another acquisition function: the same maximisers, another landscape to climb."""
+
+    of: Acquisition
+
+    def value(self, X: Floats) -> Floats:
+        """The exponential."""
+        with np.errstate(over="ignore", under="ignore"):
+            return np.exp(self.of.value(X))
+
+    def value_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
+        """The exponential and its gradient."""
+        log_value, dlog_value = self.of.value_and_grad(X)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            value = np.exp(log_value)
+            return value, value[:, None] * dlog_value
+
+
+@dataclass(frozen=True, eq=False)
+class UpperConfidenceBound:
+    """mean + weight * std."""
+
+    model: Model
+    weight: float
+
+    def value(self, X: Floats) -> Floats:
+        """The bound."""
+        mean, std = self.model.posterior(X)
+        return np.asarray(mean + self.weight * std)
+
+    def value_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
+        """The bound and its gradient."""
+        mean, std, dmean, dstd = self.model.posterior_with_grad(X)
+        return mean + self.weight * std, dmean + self.weight * dstd
+
+
+@dataclass(frozen=True, eq=False)
+class PathValue:
+    """The value of one function, drawn from the posterior for Thompson sampling."""
+
+    path: Path
+
+    def value(self, X: Floats) -> Floats:
+        """The value."""
+        return self.path(X)[0]
+
+    def value_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
+        """The value and its gradient."""
+        return self.path(X)
+
+
+@dataclass(frozen=True, eq=False)
+class Restricted:
+    """Another acquisition function where points are allowed, minus infinity elsewhere.
+
+    Args:
+        of: The function.
+        cost: Believed costs.
+        affordable: Points expected to cost more are not allowed; inf allows all.
+        avoid: (k, d) Points that failed.
+        radius: Points closer than this to one of them, in every coordinate, are not allowed.
+    """
+
+    of: Acquisition
+    cost: CostModel
+    affordable: float
+    avoid: Floats
+    radius: float
+
+    def value(self, X: Floats) -> Floats:
+        """The value, or minus infinity."""
+        return np.where(self.allowed(X), self.of.value(X), -np.inf)
+
+    def value_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
+        """The value, or minus infinity, and the gradient."""
+        value, gradient = self.of.value_and_grad(X)
+        return np.where(self.allowed(X), value, -np.inf), gradient
+
+    def allowed(self, X: Floats) -> Bools:
+        """Which points are allowed."""
+        allowed = np.ones(len(X), dtype=np.bool_)
+        if math.isfinite(self.affordable):
+            allowed &= self.cost.log_moment(X, 1.0) <= math.log(self.affordable) if self.affordable > 0 else False
+        for centre in self.avoid:
+            allowed &= np.abs(X - centre).max(axis=1, initial=0.0) >= self.radius
+        return allowed

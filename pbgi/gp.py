@@ -1,0 +1,245 @@
+"""The posterior of an exact Gaussian process: predictions with gradients, pending points, function draws.
+
+Larger values are better, points live on the unit cube, and everything is float64 with closed-form derivatives.
+Values are standardised first; hyperparameters are in standardised units, predictions in the units of the values told.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pbgi.arrays import Bools, Floats
+from pbgi.errors import InvalidInputError
+from pbgi.gp_algebra import (
+    LARGEST,
+    SMALLEST,
+    Data,
+    cholesky,
+    inverse_factor,
+    prepare,
+    require_dimension,
+    solve,
+    times,
+    times_transposed,
+)
+from pbgi.gp_config import GPConfig, Hyperparameters, LogPrior, log_parameters
+from pbgi.kernel import CrossCovariance, PriorDraw, kernel_named, row_blocks
+
+# Variance below this fraction of the prior variance is rounding error.
+VARIANCE_FLOOR = 1e-12
+
+
+def build_gp(data: Data, config: GPConfig, hyperparameters: Hyperparameters, mean: float | None) -> "GP":
+    """The posterior for these hyperparameters; the constant mean is estimated if not given."""
+    covariance = CrossCovariance(
+        kernel_named(config.kernel),
+        data.X,
+        data.categorical,
+        np.array(hyperparameters.length_scales),
+        hyperparameters.output_scale,
+    )
+    matrix = covariance.value(data.X)
+    matrix.flat[:: len(matrix) + 1] = hyperparameters.output_scale + hyperparameters.noise
+    factor, jitter = cholesky(matrix)
+    solution = solve(factor, data.values, mean)
+    log_prior, _ = LogPrior(data.X.shape[1], config)(log_parameters(hyperparameters, config))
+    return GP(
+        config=config,
+        hyperparameters=hyperparameters,
+        log_posterior=solution.log_likelihood + log_prior,
+        n=len(data.X),
+        _covariance=covariance,
+        _inverse=inverse_factor(factor),
+        _alpha=solution.alpha,
+        _residual=solution.residual,
+        _noise=hyperparameters.noise + jitter,
+        _centre=data.centre,
+        _scale=data.scale,
+        _mean=solution.mean,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class GP:
+    """Posterior of a Gaussian process; never changes. Made by `fit_gp` or `GP.with_hyperparameters`.
+
+    Attributes:
+        config: What it was told before it saw data.
+        hyperparameters: Of the covariance, in standardised units; the warm start of the next fit.
+        log_posterior: Log density of the standardised values and of the hyperparameters.
+        n: How many values were told; pending points do not count.
+    """
+
+    config: GPConfig
+    hyperparameters: Hyperparameters
+    log_posterior: float
+    n: int
+    _covariance: CrossCovariance
+    _inverse: Floats  # (N, N) inverse of the lower Cholesky factor
+    _alpha: Floats  # (N,) K^-1 residual
+    _residual: Floats  # (N,) standardised values less the mean
+    _noise: float  # with jitter
+    _centre: float
+    _scale: float
+    _mean: float
+
+    @classmethod
+    def with_hyperparameters(
+        cls,
+        X: ArrayLike,
+        y: ArrayLike,
+        hyperparameters: Hyperparameters,
+        config: GPConfig | None = None,
+        *,
+        categorical: ArrayLike | None = None,
+        mean: float | None = None,
+        standardise: bool = True,
+    ) -> "GP":
+        """The posterior for known hyperparameters.
+
+        Args:
+            X: (n, d) Points of the unit cube.
+            y: (n,) Values.
+            hyperparameters: Taken as they are, whatever the bounds and the noise of `config`.
+            config: Kernel, and priors for `log_posterior`.
+            categorical: (d,) Which inputs are categories.
+            mean: The constant mean in the units of `y`; estimated if not given.
+            standardise: Whether the hyperparameters are in units of standardised values, or in those of `y`.
+
+        Raises:
+            InvalidInputError: Shapes do not fit together, or a number is not finite.
+        """
+        data = prepare(X, y, categorical, standardise=standardise)
+        require_dimension(hyperparameters, data.X.shape[1])
+        if mean is not None:
+            if not math.isfinite(mean):
+                raise InvalidInputError(f"mean must be finite; got {mean}")
+            mean = (mean - data.centre) / data.scale
+        with np.errstate(all="ignore"):
+            return build_gp(data, config or GPConfig(noise=hyperparameters.noise), hyperparameters, mean)
+
+    def posterior(self, X: ArrayLike) -> tuple[Floats, Floats]:
+        """Mean (m,) and standard deviation (m,) of the function, without noise, at the points X (m, d).
+
+        The standard deviation is never below a millionth of the prior's.
+        """
+        X = self._points(X)
+        mean, variance = np.empty(len(X)), np.empty(len(X))
+        with np.errstate(all="ignore"):
+            for rows in row_blocks(len(X), len(self._alpha)):
+                covariance = self._covariance.value(X[rows])
+                mean[rows] = covariance @ self._alpha
+                explained = times_transposed(covariance, self._inverse)
+                variance[rows] = np.einsum("ij,ij->i", explained, explained)
+            std, _ = self._std(variance)
+            return self._value(mean), self._spread(std)
+
+    def posterior_with_grad(self, X: ArrayLike) -> tuple[Floats, Floats, Floats, Floats]:
+        """Mean (m,), standard deviation (m,) and their gradients (m, d) in X, which are zero in categories.
+
+        Where the standard deviation is at its floor (a point told without noise) its gradient is given as zero.
+        """
+        X = self._points(X)
+        mean, variance, dmean, dvariance = np.empty(len(X)), np.empty(len(X)), np.empty(X.shape), np.empty(X.shape)
+        with np.errstate(all="ignore"):
+            for rows in row_blocks(len(X), len(self._alpha)):
+                covariance, slope = self._covariance.value_and_slope(X[rows])
+                mean[rows] = covariance @ self._alpha
+                explained = times_transposed(covariance, self._inverse)
+                variance[rows] = np.einsum("ij,ij->i", explained, explained)
+                weights = times(explained, self._inverse)
+                weights *= slope
+                slope *= self._alpha
+                dmean[rows] = self._covariance.pull(X[rows], slope)
+                dvariance[rows] = self._covariance.pull(X[rows], weights)
+            std, free = self._std(variance)
+            dstd = np.where(free, -1.0 / std, 0.0)[:, None] * dvariance
+            return self._value(mean), self._spread(std), _bounded(dmean * self._scale), _bounded(dstd * self._scale)
+
+    def condition_on_pending(self, X: ArrayLike) -> "GP":
+        """The posterior once the points X (k, d) have been evaluated too, before their values are known.
+
+        The mean stays and the spread shrinks, as if each value were going to be what is now expected of it. The
+        factor is extended, O(n^2 k); hyperparameters stay.
+        """
+        X = self._points(X)
+        if len(X) == 0:
+            return self
+        n = len(self._alpha)
+        with np.errstate(all="ignore"):
+            extended = self._covariance.extended(X)
+            rows = extended.value(X)
+            cross, own = rows[:, :n].copy(), rows[:, n:]
+            own.flat[:: len(X) + 1] = self.hyperparameters.output_scale + self._noise
+            expected = cross @ self._alpha
+            explained = times_transposed(cross, self._inverse)
+            factor, _ = cholesky(own - explained @ explained.T)
+            inverse = np.zeros((n + len(X), n + len(X)))
+            inverse[:n, :n] = self._inverse
+            inverse[n:, n:] = inverse_factor(factor)
+            inverse[n:, :n] = -inverse[n:, n:] @ times(explained, self._inverse)
+        return replace(
+            self,
+            _covariance=extended,
+            _inverse=inverse,
+            _alpha=np.append(self._alpha, np.zeros(len(X))),
+            _residual=np.append(self._residual, expected),
+        )
+
+    def sample_path(self, rng: np.random.Generator, n_features: int = 1024) -> "SamplePath":
+        """One function drawn from the posterior."""
+        prior = PriorDraw(rng, self._covariance, n_features)
+        noise = math.sqrt(self._noise) * rng.standard_normal(len(self._alpha))
+        # Matheron's rule: a draw from the prior, moved by what the posterior mean makes of its error at the data.
+        error = self._residual - noise - prior(self._covariance.X)
+        return SamplePath(self, prior, (error @ self._inverse.T) @ self._inverse)
+
+    def _points(self, X: ArrayLike) -> Floats:
+        X = np.asarray(X, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != self._covariance.X.shape[1]:
+            raise InvalidInputError(f"X must be (m, {self._covariance.X.shape[1]}); got shape {X.shape}")
+        if not np.isfinite(X).all():
+            raise InvalidInputError(f"X must be finite; got {X[~np.isfinite(X)][0]}")
+        return X
+
+    def _std(self, explained: Floats) -> tuple[Floats, Bools]:
+        """Standardised deviation from the variance that the data explain, and where it is above its floor."""
+        prior = self.hyperparameters.output_scale
+        variance = prior - explained
+        free = variance > VARIANCE_FLOOR * prior
+        return np.sqrt(np.where(free, variance, VARIANCE_FLOOR * prior)), free
+
+    def _value(self, standardised: Floats) -> Floats:
+        """Back to the units of the values told."""
+        return _bounded((self._mean + standardised) * self._scale + self._centre)
+
+    def _spread(self, std: Floats) -> Floats:
+        return np.clip(std * self._scale, SMALLEST, LARGEST)
+
+
+@dataclass(frozen=True, eq=False)
+class SamplePath:
+    """A function drawn from a posterior: `path(X)` gives values (m,) and gradients (m, d), zero in categories."""
+
+    _gp: GP
+    _prior: PriorDraw
+    _weights: Floats
+
+    def __call__(self, X: ArrayLike) -> tuple[Floats, Floats]:
+        """Values and gradients at the points X (m, d), in the units of the values told."""
+        gp = self._gp
+        X = gp._points(X)
+        value, gradient = np.empty(len(X)), np.empty(X.shape)
+        with np.errstate(all="ignore"):
+            for rows in row_blocks(len(X), max(len(self._weights), self._prior.n_features)):
+                covariance, slope = gp._covariance.value_and_slope(X[rows])
+                prior, dprior = self._prior.value_and_gradient(X[rows])
+                value[rows] = prior + covariance @ self._weights
+                gradient[rows] = dprior + gp._covariance.pull(X[rows], slope * self._weights)
+            return gp._value(value), _bounded(gradient * gp._scale)
+
+
+def _bounded(x: Floats) -> Floats:
+    return np.clip(x, -LARGEST, LARGEST)

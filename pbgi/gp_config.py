@@ -1,0 +1,159 @@
+"""What a Gaussian process is told before it sees data: kernel, priors, bounds, and the hyperparameters themselves."""
+
+import math
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from pbgi.arrays import Floats
+from pbgi.errors import InvalidInputError
+from pbgi.kernel import kernel_named
+
+LOG_2PI = math.log(2.0 * math.pi)
+
+
+def _require_positive(name: str, value: float) -> None:
+    if not 0.0 < value < math.inf:
+        raise InvalidInputError(f"{name} must be positive and finite; got {value}")
+
+
+@dataclass(frozen=True)
+class GammaPrior:
+    """Gamma distribution of a positive parameter, with mean concentration / rate."""
+
+    concentration: float
+    rate: float
+
+    def __post_init__(self) -> None:
+        _require_positive("concentration", self.concentration)
+        _require_positive("rate", self.rate)
+
+    def coefficients(self) -> tuple[float, float, float, float]:
+        """Of the log density as a function of the log parameter, see `LogPrior`."""
+        a, b = self.concentration, self.rate
+        return a * math.log(b) - math.lgamma(a), a - 1.0, b, 0.0
+
+
+@dataclass(frozen=True)
+class LogNormalPrior:
+    """Distribution of a positive parameter whose logarithm is N(location, scale^2)."""
+
+    location: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.location):
+            raise InvalidInputError(f"location must be finite; got {self.location}")
+        _require_positive("scale", self.scale)
+
+    def coefficients(self) -> tuple[float, float, float, float]:
+        """Of the log density as a function of the log parameter, see `LogPrior`."""
+        precision = 1.0 / self.scale**2
+        constant = -0.5 * precision * self.location**2 - math.log(self.scale) - 0.5 * LOG_2PI
+        return constant, precision * self.location - 1.0, 0.0, 0.5 * precision
+
+
+Prior: TypeAlias = GammaPrior | LogNormalPrior
+
+
+@dataclass(frozen=True)
+class GPConfig:
+    """What a Gaussian process is told before it sees data.
+
+    The default has the paper's priors, which are tight on length scales: broad ones overfit on the few points of an
+    optimisation run. Unlike the paper it learns the noise. Its prior is nearly flat in the logarithm (a factor of a
+    thousand less noise costs 0.7 nats), so a deterministic objective reaches the lower bound, and it falls off
+    exponentially above 1/20 of the variance, so that a few scattered values are not explained as noise alone.
+
+    Attributes:
+        kernel: "matern52", "matern32" or "rbf" (squared exponential).
+        length_scale_prior: Of each length scale.
+        output_scale_prior: Of the variance of the function.
+        noise: Variance of the noise, or None to learn it.
+        noise_prior: Of the learned noise.
+        length_scale_bounds: Smallest and largest length scale.
+        output_scale_bounds: Smallest and largest variance.
+        noise_bounds: Smallest and largest learned noise.
+        noisy: Whether one point may give different values: points of a finite space may then be tried again.
+    """
+
+    kernel: str = "matern52"
+    length_scale_prior: Prior = GammaPrior(3.0, 6.0)
+    output_scale_prior: Prior = GammaPrior(2.0, 0.15)
+    noise: float | None = None
+    noise_prior: Prior = GammaPrior(1.1, 20.0)
+    length_scale_bounds: tuple[float, float] = (1e-2, 1e2)
+    output_scale_bounds: tuple[float, float] = (1e-3, 1e3)
+    noise_bounds: tuple[float, float] = (1e-6, 1e1)
+    noisy: bool = False
+
+    def __post_init__(self) -> None:
+        kernel_named(self.kernel)
+        if self.noise is not None and not (math.isfinite(self.noise) and self.noise >= 0.0):
+            raise InvalidInputError(f"noise must be None, or finite and not negative; got {self.noise}")
+        for name in ("length_scale_bounds", "output_scale_bounds", "noise_bounds"):
+            low, high = getattr(self, name)
+            if not 0.0 < low < high < math.inf:
+                raise InvalidInputError(f"{name} must be finite with 0 < low < high; got {(low, high)}")
+
+    @classmethod
+    def paper(cls) -> "GPConfig":
+        """The model of the paper's experiments: Matern-5/2, Gamma priors, noise fixed at 1e-4."""
+        return cls(noise=1e-4)
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """Parameters of the covariance, in units of the standardised values.
+
+    Attributes:
+        length_scales: One per input, in units of the cube.
+        output_scale: Variance of the function.
+        noise: Variance of the noise.
+    """
+
+    length_scales: tuple[float, ...]
+    output_scale: float
+    noise: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "length_scales", tuple(float(ell) for ell in self.length_scales))
+        for ell in self.length_scales:
+            _require_positive("length_scales", ell)
+        _require_positive("output_scale", self.output_scale)
+        if not (math.isfinite(self.noise) and self.noise >= 0.0):
+            raise InvalidInputError(f"noise must be finite and not negative; got {self.noise}")
+
+
+class LogPrior:
+    """Log density of the hyperparameters, in their logarithms t: the sum of c0 + c1 t - c2 exp(t) - c3 t^2.
+
+    One form for Gamma and log-normal priors, so that all parameters take one pass.
+    """
+
+    def __init__(self, d: int, config: GPConfig) -> None:
+        priors = [config.length_scale_prior] * d + [config.output_scale_prior]
+        if config.noise is None:
+            priors.append(config.noise_prior)
+        constant, self._linear, self._rate, self._curvature = np.array([prior.coefficients() for prior in priors]).T
+        self._constant = float(constant.sum())
+
+    def __call__(self, t: Floats) -> tuple[float, Floats]:
+        """Value, and gradient (p,) in t (p,)."""
+        decay, bend = self._rate * np.exp(t), self._curvature * t
+        value = self._constant + float((self._linear - bend) @ t) - float(decay.sum())
+        return value, self._linear - decay - 2.0 * bend
+
+
+def log_parameters(hyperparameters: Hyperparameters, config: GPConfig) -> Floats:
+    """The logarithms that are searched over: length scales, output scale, and the noise if it is learned."""
+    learned = [hyperparameters.noise] if config.noise is None else []
+    with np.errstate(divide="ignore"):  # a noise of zero; the bounds lift it
+        return np.log([*hyperparameters.length_scales, hyperparameters.output_scale, *learned])
+
+
+def log_bounds(d: int, config: GPConfig) -> Floats:
+    """(p, 2)."""
+    rows = [config.length_scale_bounds] * d + [config.output_scale_bounds]
+    return np.log(rows + ([config.noise_bounds] if config.noise is None else []))

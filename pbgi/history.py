@@ -1,0 +1,365 @@
+"""What has been tried: the trials, in the order of their numbers, and what they cost.
+
+The history is all the state of a run. Nothing else is remembered between two suggestions, so a run that is loaded from
+JSON goes on as if it had never stopped. A trial is a frozen record; the history replaces it when its outcome is told:
+
+    add_running -> RUNNING --complete--> COMPLETE      a finite value
+                           --complete--> FAILED        a value that is NaN or infinite: recorded, never an error
+                           --fail------> FAILED
+    add_external -> COMPLETE or FAILED                 an observation from elsewhere: it informs, nobody pays for it
+
+A finished trial stays as it is. Telling it the same again changes nothing; telling it something else is an error. Every
+method checks all of its arguments before it changes anything.
+"""
+
+import math
+import numbers
+import operator
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from enum import StrEnum
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
+from pbgi.plain import Value, plain_value, require_fields
+
+
+class TrialState(StrEnum):
+    """Where a trial stands."""
+
+    RUNNING = "running"
+    COMPLETE = "complete"
+    FAILED = "failed"
+
+
+class Params(dict[str, Value]):
+    """A point, read-only; `dict(params)` is a copy that can be changed. A dict, so that `json.dumps` takes it."""
+
+    def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        raise TypeError("the params of a trial are read-only; change a copy: dict(trial.params)")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Params, (dict(self),)  # the default would fill the copy item by item
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One point that was handed out or reported, and what became of it.
+
+    Attributes:
+        number: Position in the history, from 0.
+        params: The point, read-only.
+        state: Where it stands.
+        value: The outcome; None unless COMPLETE.
+        cost: What it cost; None while RUNNING and where it was not told.
+        predicted_cost: What it was expected to cost when it was handed out; None if nothing was predicted.
+        external: An observation from elsewhere: it informs the models and is not charged.
+        message: Why it failed, if that is known.
+        record: What the policy noted when it proposed the point, by name; part of the state of a run.
+    """
+
+    number: int
+    params: Mapping[str, Value] = field(hash=False)
+    state: TrialState
+    value: float | None = None
+    cost: float | None = None
+    predicted_cost: float | None = None
+    external: bool = False
+    message: str | None = None
+    record: Mapping[str, float | list[float]] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "params", Params(self.params))
+
+    @property
+    def charged(self) -> float:
+        """What the budget pays for this trial: nothing while it runs or if it is external.
+
+        A finished trial whose cost was not told is charged its predicted cost: what was reserved for it stays taken,
+        since a crash that reports no cost was not free. Where nothing was predicted either, it is charged 0.
+        """
+        if self.external or self.state is TrialState.RUNNING:
+            return 0.0
+        known = self.predicted_cost if self.cost is None else self.cost
+        return 0.0 if known is None else known
+
+    @property
+    def reserved(self) -> float:
+        """What is held back for this trial: its predicted cost while it runs."""
+        return (self.predicted_cost or 0.0) if self.state is TrialState.RUNNING else 0.0
+
+
+class History:
+    """The trials of a run. Records are added and replaced by the methods below, never removed."""
+
+    def __init__(self) -> None:
+        self._trials: list[Trial] = []
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """All trials, in the order of their numbers; a snapshot that later changes do not reach."""
+        return tuple(self._trials)
+
+    @property
+    def running(self) -> tuple[Trial, ...]:
+        """Trials whose outcome is not known yet."""
+        return self._in_state(TrialState.RUNNING)
+
+    @property
+    def completed(self) -> tuple[Trial, ...]:
+        """Trials with a value, external ones included."""
+        return self._in_state(TrialState.COMPLETE)
+
+    @property
+    def failed(self) -> tuple[Trial, ...]:
+        """Trials that ended without a value, external ones included."""
+        return self._in_state(TrialState.FAILED)
+
+    @property
+    def spent(self) -> float:
+        """Total charged for finished trials, see `Trial.charged`; correctly rounded, whatever the order of telling."""
+        return _total(trial.charged for trial in self._trials)
+
+    @property
+    def reserved(self) -> float:
+        """Total predicted cost of the running trials."""
+        return _total(trial.reserved for trial in self._trials)
+
+    def trial(self, number: int) -> Trial:
+        """The trial with this number.
+
+        Raises:
+            UnknownTrialError: There is none.
+        """
+        try:
+            position = -1 if isinstance(number, bool) else operator.index(number)
+        except TypeError:
+            position = -1
+        if 0 <= position < len(self._trials):
+            return self._trials[position]
+        known = f"numbers go from 0 to {len(self._trials) - 1}" if self._trials else "there are no trials yet"
+        raise UnknownTrialError(f"a trial must be one of this history; got number {number!r}; {known}")
+
+    def add_running(
+        self,
+        params: Mapping[str, Value],
+        predicted_cost: float | None = None,
+        record: Mapping[str, float | list[float]] | None = None,
+    ) -> Trial:
+        """Record a point that was handed out, and reserve what it is expected to cost."""
+        checked, predicted_cost = _check_params("params", params), check_cost(predicted_cost, "predicted_cost")
+        noted = _check_record("record", record or {})
+        return self._put(Trial(len(self), checked, TrialState.RUNNING, predicted_cost=predicted_cost, record=noted))
+
+    def add_external(self, params: Mapping[str, Value], value: float, cost: float | None = None) -> Trial:
+        """Record an observation from elsewhere; one without a finite value is recorded as failed."""
+        checked, value, cost = _check_params("params", params), check_value(value), check_cost(cost)
+        trial = Trial(len(self), checked, TrialState.COMPLETE, value, cost, external=True)
+        if not math.isfinite(value):
+            trial = replace(trial, state=TrialState.FAILED, value=None, message=_not_finite(value))
+        return self._put(trial)
+
+    def complete(self, number: int, value: float, cost: float | None = None) -> Trial:
+        """Record the outcome of a running trial; a value that is NaN or infinite fails the trial.
+
+        Args:
+            number: Which trial; trials may end in any order.
+            value: The outcome, a real number.
+            cost: What it cost, positive and finite, or None: not known.
+
+        Returns:
+            The finished trial; if it was finished with this value and this cost before, as it was.
+
+        Raises:
+            UnknownTrialError: There is no such trial.
+            InvalidInputError: The value or the cost breaks its rule.
+            TrialStateError: The trial has failed, or has another value or cost.
+        """
+        trial, value, cost = self.trial(number), check_value(value), check_cost(cost)
+        if not math.isfinite(value):
+            return self.fail(number, cost, _not_finite(value))
+        return self._finish(trial, replace(trial, state=TrialState.COMPLETE, value=value, cost=cost))
+
+    def fail(self, number: int, cost: float | None = None, message: str | None = None) -> Trial:
+        """Record that a running trial ended without a value.
+
+        Arguments, result and errors are those of `complete`. Of two messages for one failure the first stays.
+        """
+        trial, cost = self.trial(number), check_cost(cost)
+        if message is not None and not isinstance(message, str):
+            raise InvalidInputError(f"message must be a str or None; got {message!r}")
+        return self._finish(trial, replace(trial, state=TrialState.FAILED, value=None, cost=cost, message=message))
+
+    def to_json(self) -> dict[str, Any]:
+        """The history as plain JSON values."""
+        return {"trials": [asdict(t) | {"params": dict(t.params), "state": t.state.value} for t in self._trials]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "History":
+        """The history that `to_json` wrote.
+
+        Raises:
+            InvalidInputError: Something else was found; the message names the trial and the field.
+        """
+        require_fields("history", data, ("trials",))
+        if not isinstance(data["trials"], list):
+            raise InvalidInputError(f"trials of a history must be a list; got {data['trials']!r}")
+        history = cls()
+        for position, entry in enumerate(data["trials"]):
+            history._put(_read(position, entry))
+        return history
+
+    def __len__(self) -> int:
+        return len(self._trials)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, History) and self._trials == other._trials
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.running)} running, {len(self.completed)} complete, {len(self.failed)} failed"
+        return f"History({counts}, spent={self.spent!r}, reserved={self.reserved!r})"
+
+    def _in_state(self, state: TrialState) -> tuple[Trial, ...]:
+        return tuple(trial for trial in self._trials if trial.state is state)
+
+    def _put(self, trial: Trial) -> Trial:
+        """The only place where the record changes."""
+        self._trials[trial.number : trial.number + 1] = [trial]
+        return trial
+
+    def _finish(self, trial: Trial, outcome: Trial) -> Trial:
+        if trial.state is TrialState.RUNNING:
+            return self._put(outcome)
+        if (trial.state, trial.value, trial.cost) == (outcome.state, outcome.value, outcome.cost):
+            return trial
+        rule = f"trial {trial.number} is finished and stays as it is: {_outcome(trial)}"
+        raise TrialStateError(f"{rule}; got {_outcome(outcome)}; report a new observation of the point instead")
+
+
+# Rules for what is told --------------------------------------------------------------------------------------------
+
+
+def check_value(value: object, name: str = "value") -> float:
+    """The outcome of a trial as a float. NaN and infinite values pass: they fail the trial, not the run.
+
+    Raises:
+        InvalidInputError: Not a real number (int, float, NumPy scalar, array of shape ()).
+    """
+    number = _unboxed(value)
+    if isinstance(number, bool) or not isinstance(number, numbers.Real):
+        raise InvalidInputError(f"{name} must be a real number; got {value!r}; use fail() for a trial without a value")
+    return _float(number)
+
+
+def check_cost(cost: object, name: str = "cost") -> float | None:
+    """The cost of a trial as a float; None, for a cost that is not known, passes.
+
+    Raises:
+        InvalidInputError: Neither None nor a positive, finite real number.
+    """
+    if cost is None:
+        return None
+    number = _unboxed(cost)
+    real = isinstance(number, numbers.Real) and not isinstance(number, bool)
+    if not real or not 0.0 < _float(number) < math.inf:
+        raise InvalidInputError(f"{name} must be a positive, finite number; got {cost!r}; leave it out if not known")
+    return _float(number)
+
+
+def _check_params(name: str, params: object) -> dict[str, Value]:
+    if not isinstance(params, Mapping) or not all(isinstance(key, str) for key in params):
+        raise InvalidInputError(f"{name} must be a mapping from names to values; got {params!r}")
+    return {key: plain_value(f"{name}[{key!r}]", value) for key, value in params.items()}
+
+
+def _check_record(name: str, record: object) -> dict[str, float | list[float]]:
+    """A copy of a mapping from names to finite numbers or lists of them."""
+    if not isinstance(record, Mapping) or not all(isinstance(key, str) for key in record):
+        raise InvalidInputError(f"{name} must be a mapping from names to numbers; got {record!r}")
+    for key, value in record.items():
+        for number in value if isinstance(value, list) else [value]:
+            if type(number) not in (int, float) or not math.isfinite(number):
+                raise InvalidInputError(f"{name}[{key!r}] must be a finite number or a list of them; got {value!r}")
+    return {key: list(value) if isinstance(value, list) else value for key, value in record.items()}
+
+
+def _unboxed(value: Any) -> object:
+    """The number inside a NumPy scalar or any array of shape (), else the value itself."""
+    if np.ma.is_masked(value):  # item() would make a zero of what is not there
+        return None
+    return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
+
+
+def _float(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:  # an int beyond the largest float
+        return math.inf if number > 0 else -math.inf
+
+
+def _not_finite(value: float) -> str:
+    return f"the value of a trial must be finite; got {value!r}"
+
+
+def _outcome(trial: Trial) -> str:
+    return f"{trial.state.value} with value={trial.value!r}, cost={trial.cost!r}"
+
+
+def _total(costs: Iterable[float]) -> float:
+    try:
+        return math.fsum(costs)
+    except OverflowError:
+        return math.inf
+
+
+# Reading -----------------------------------------------------------------------------------------------------------
+
+FIELDS = tuple(f.name for f in fields(Trial))
+
+
+def _read(position: int, entry: Any) -> Trial:
+    """The trial at a position of the list, every field checked."""
+    require_fields(f"trials[{position}]", entry, FIELDS)
+    number, where = entry["number"], f"trial {position}"
+    if type(number) is not int or number != position:
+        rule = "numbers of trials must be 0, 1, 2, ... without gap or repetition"
+        raise InvalidInputError(f"{rule}; got number {number!r} at position {position}")
+    if entry["state"] not in [state.value for state in TrialState]:
+        states = ", ".join(state.value for state in TrialState)
+        raise InvalidInputError(f"state of {where} must be one of {states}; got {entry['state']!r}")
+    trial = Trial(
+        number,
+        _check_params(f"params of {where}", entry["params"]),
+        TrialState(entry["state"]),
+        None if entry["value"] is None else check_value(entry["value"], f"value of {where}"),
+        check_cost(entry["cost"], f"cost of {where}"),
+        check_cost(entry["predicted_cost"], f"predicted_cost of {where}"),
+        entry["external"],
+        entry["message"],
+        _check_record(f"record of {where}", entry["record"]),
+    )
+    _require_consistent(where, trial)
+    return trial
+
+
+def _require_consistent(where: str, trial: Trial) -> None:
+    """Raise unless the fields could have been written by `History`."""
+    running, complete, failed = (trial.state is state for state in TrialState)
+    has_value = trial.value is not None and math.isfinite(trial.value)
+    rules = {
+        "value": (has_value if complete else trial.value is None, "a finite number if complete, else null"),
+        "cost": (not running or trial.cost is None, "null while running"),
+        "external": (type(trial.external) is bool and not (running and trial.external), "a bool, false while running"),
+        "message": (trial.message is None or (failed and type(trial.message) is str), "null, or a str if failed"),
+    }
+    for name, (holds, rule) in rules.items():
+        if not holds:
+            got = getattr(trial, name)
+            raise InvalidInputError(f"{name} of {where} must be {rule}; got {got!r} ({trial.state.value})")

@@ -1,0 +1,169 @@
+"""Climbing where some coordinates live on grids: integers and categories.
+
+Climbs in the continuous coordinates alternate with exact sweeps over the levels of each grid.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+from typing import TypeAlias
+
+import numpy as np
+
+from pbgi.arrays import Bools, Floats, Ints
+from pbgi.errors import InvalidInputError
+from pbgi.quasi_newton import ValueAndGrad, maximize_batch
+
+ValueOnly: TypeAlias = Callable[[Floats], Floats]
+"""Maps points (m, d) to values (m,)."""
+
+MAX_SWEPT_LEVELS = 64  # ordered grids with more levels are searched coarse to fine
+COARSE_LEVELS = 32  # points per pass of that search
+PAIR_LEVELS = 8  # longest grids that are also swept in pairs
+MAX_PAIRS = 200
+MAX_ROUNDS = 12  # of climbs and sweeps
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The values a discrete coordinate can take.
+
+    Args:
+        levels: Ascending values in [0, 1].
+        ordered: Whether neighbouring levels are alike (integers) or not (categories).
+    """
+
+    levels: Floats
+    ordered: bool = True
+
+    def __post_init__(self) -> None:
+        levels = np.array(self.levels, dtype=np.float64)
+        ascending = levels.ndim == 1 and len(levels) > 0 and (np.diff(levels) > 0.0).all()
+        if not (ascending and levels[0] >= 0.0 and levels[-1] <= 1.0):
+            raise InvalidInputError(f"levels must be ascending values in [0, 1], at least one; got {self.levels!r}")
+        levels.setflags(write=False)
+        object.__setattr__(self, "levels", levels)
+
+    def nearest(self, x: Floats) -> Ints:
+        """Positions of the levels nearest to `x`."""
+        return np.searchsorted((self.levels[1:] + self.levels[:-1]) / 2, x)
+
+
+Grids: TypeAlias = Sequence[Grid | None]
+"""One entry per coordinate; None for a continuous one."""
+
+
+def maximize_mixed(
+    f: ValueAndGrad,
+    value_only: ValueOnly,
+    starts: Floats,
+    grids: Grids,
+    *,
+    scale: float | None = None,
+    max_rounds: int = MAX_ROUNDS,
+    tolerance: float = 1e-9,
+    race: bool = False,
+) -> tuple[Floats, Floats]:
+    """Climb from every start where some coordinates live on grids.
+
+    Sweeps over the levels of each grid alternate with climbs in the continuous coordinates until neither improves.
+
+    Args:
+        f: Values and gradients of points (m, d).
+        value_only: Values of points (m, d); minus infinity where a point must not be returned.
+        starts: Points (m, d); discrete coordinates are moved to the nearest level first.
+        grids: One entry per coordinate.
+        max_rounds: Sweeps and climbs that a start may go through.
+        scale, tolerance, race: As for `maximize_batch`.
+
+    Returns:
+        Points (m, d) on the grids and their values (m,), never below the value at the start.
+    """
+    X = snap(np.array(starts, dtype=np.float64), grids)
+    continuous = np.array([grid is None for grid in grids])
+    relaxed = np.array([grid is None or (grid.ordered and len(grid.levels) > MAX_SWEPT_LEVELS) for grid in grids])
+    values = finite(value_only(X))
+
+    def climb(rows: Ints, free: Bools) -> None:
+        if free.any():
+            climbed, _ = maximize_batch(f, X[rows], free=free, scale=scale, tolerance=tolerance, race=race)
+            _move(X, values, rows, snap(climbed, grids)[:, None, :], value_only)
+
+    rows = np.arange(len(X))
+    climb(rows, relaxed)
+    for _ in range(max_rounds if len(X) else 0):
+        before = values[rows]
+        for j, grid in enumerate(grids):
+            if grid is not None and len(grid.levels) > 1:
+                _sweep(X, values, rows, j, grid, value_only)
+        climb(rows, continuous)
+        rows = rows[values[rows] > before + tolerance * (scale or 0.0)]
+        if not len(rows):
+            rows = _sweep_pairs(X, values, grids, value_only)
+        if not len(rows):
+            break
+    return X, values
+
+
+def _move(X: Floats, values: Floats, rows: Ints, candidates: Floats, value_only: ValueOnly) -> Ints:
+    """Move each row to the best of its candidates (m, k, d) where that is better; the rows that moved."""
+    m, k, d = candidates.shape
+    table = finite(value_only(candidates.reshape(m * k, d))).reshape(m, k)
+    best = table.argmax(axis=1)
+    better = table[np.arange(m), best] > values[rows]
+    moved: Ints = rows[better]
+    best = best[better]
+    X[moved], values[moved] = candidates[better, best], table[better, best]
+    return moved
+
+
+def _sweep(X: Floats, values: Floats, rows: Ints, j: int, grid: Grid, value_only: ValueOnly) -> None:
+    """Set coordinate `j` of each row to its best level, the others being as they are."""
+    for positions in _passes(X, rows, j, grid):  # (m, levels)
+        candidates = np.repeat(X[rows][:, None, :], positions.shape[1], axis=1)
+        candidates[:, :, j] = grid.levels[positions]
+        _move(X, values, rows, candidates, value_only)
+
+
+def _sweep_pairs(X: Floats, values: Floats, grids: Grids, value_only: ValueOnly) -> Ints:
+    """Change two short grids at once in the best row, if that helps; the rows that moved."""
+    row = np.flatnonzero(values == values.max())[:1]
+    short = [(j, g.levels) for j, g in enumerate(grids) if g is not None and 1 < len(g.levels) <= PAIR_LEVELS]
+    blocks = [X[row]]
+    for (i, first), (j, second) in islice(combinations(short, 2), MAX_PAIRS):
+        block = np.repeat(X[row], len(first) * len(second), axis=0)
+        block[:, i], block[:, j] = np.repeat(first, len(second)), np.tile(second, len(first))
+        blocks.append(block)
+    return _move(X, values, row, np.concatenate(blocks)[None], value_only)
+
+
+def _passes(X: Floats, rows: Ints, j: int, grid: Grid) -> Iterator[Ints]:
+    """Positions of the levels to try for each row: all, or on a long ordered grid ever closer around the best."""
+    n = len(grid.levels)
+    if not grid.ordered or n <= MAX_SWEPT_LEVELS:
+        yield np.broadcast_to(np.arange(n), (len(rows), n))
+        return
+    stride = math.ceil(n / COARSE_LEVELS)
+    coarse = np.unique(np.append(np.arange(0, n, stride), n - 1))
+    yield np.broadcast_to(coarse, (len(rows), len(coarse)))
+    while True:  # X changes between passes: each looks around the best level of the one before
+        finer = max(1, math.ceil(2 * stride / COARSE_LEVELS))
+        offsets = np.arange(-max(stride, 2), max(stride, 2) + 1, finer)
+        yield np.clip(grid.nearest(X[rows, j])[:, None] + offsets, 0, n - 1)
+        if finer == 1:
+            return
+        stride = finer
+
+
+def snap(X: Floats, grids: Grids) -> Floats:
+    """Move discrete coordinates to the nearest level, in place."""
+    for j, grid in enumerate(grids):
+        if grid is not None:
+            X[:, j] = grid.levels[grid.nearest(X[:, j])]
+    return X
+
+
+def finite(values: Floats) -> Floats:
+    """The values, with minus infinity for what is not finite."""
+    return np.where(np.isfinite(values), values, -np.inf)

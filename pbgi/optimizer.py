@@ -1,0 +1,482 @@
+"""Ask for a point, tell what it gave and cost: the one mutable class, and the only place where directions are turned.
+
+Everything the next suggestion depends on is in the history and the seed. What the models must remember (the last fitted
+hyperparameters) and what the policy must remember is in the records of the trials, and the randomness of a suggestion
+is a function of (seed, number of trials): so the same history gives the same suggestion, bit for bit, in any process.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from pbgi.arrays import Floats
+from pbgi.cost import Cost, CostModel, KnownCost, LearnedCost, UniformCost
+from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
+from pbgi.frozen import from_plain, to_plain
+from pbgi.gp_config import GammaPrior, GPConfig, Hyperparameters, LogNormalPrior
+from pbgi.gp_fit import fit_gp
+from pbgi.history import History, Trial
+from pbgi.parameter import Parameter
+from pbgi.plain import Value, require_fields, require_positive
+from pbgi.policy import PBGI, PBGID, POLICIES, Policy
+from pbgi.snapshot import Proposal, Snapshot
+from pbgi.space import Space
+from pbgi.startup import START_SHARE, default_n_startup, start_point
+from pbgi.stopping import STOP_RULES, AnyOf, BudgetSpent, GittinsStop, Situation, StopReason, StopRule, _rules
+
+DIRECTIONS = {"minimize": -1.0, "maximize": 1.0}
+FORMAT = 1
+# Beyond so many values the model sees the best quarter of that number and the latest for the rest.
+MOST_VALUES = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class _Next:
+    """What comes next: a proposal with the stop rule's note, or why there is none."""
+
+    proposal: Proposal | None
+    note: Mapping[str, float]
+    nothing_left: str | None
+
+
+class Optimizer:
+    """Suggests points to try, knowing what trials cost.
+
+    Args:
+        space: Names to `Float`, `Integer`, `Categorical` or fixed values.
+        direction: "minimize" or "maximize".
+        cost: `UniformCost()`, `KnownCost(fn)` or `LearnedCost()`; by default learned from the costs told, and uniform
+            if none are told and there is no budget.
+        budget: What may be spent, in the unit of the costs.
+        policy: How points are chosen; by default the decaying Gittins index, `PBGID()`. `PBGI(cost_scale=...)` takes
+            an exchange rate and, unless `stop` says otherwise, stops when no trial is worth its price.
+        stop: When to stop; by default when the budget is spent, see `pbgi.stopping`.
+        model: What is assumed of the objective.
+        n_startup_trials: Points before the model takes over; by default 2 (d + 1), fewer if they would take more than
+            a quarter of the budget.
+        seed: Of all randomness; drawn if not given.
+    """
+
+    def __init__(
+        self,
+        space: Space | Mapping[str, Parameter | Value],
+        *,
+        direction: str = "minimize",
+        cost: Cost | None = None,
+        budget: float | None = None,
+        policy: Policy | None = None,
+        stop: StopRule | None = None,
+        model: GPConfig | None = None,
+        n_startup_trials: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self._space = space if isinstance(space, Space) else Space(space)
+        if direction not in DIRECTIONS:
+            raise InvalidInputError(f"direction must be 'minimize' or 'maximize'; got {direction!r}")
+        self._direction, self._sign = direction, DIRECTIONS[direction]
+        self._cost = _checked("cost", cost, "fit")
+        self._budget = None if budget is None else require_positive("budget", budget)
+        self._policy: Policy = _checked("policy", policy, "propose") or PBGID()
+        self._stop: StopRule = _checked("stop", stop, "reason") or _default_stop(self._policy, self._budget)
+        if model is not None and not isinstance(model, GPConfig):
+            raise InvalidInputError(f"model must be a GPConfig; got {model!r}")
+        self._model = model or GPConfig()
+        self._n_startup = _checked_count(n_startup_trials, default_n_startup(self._space.dimension))
+        self._seed = _checked_seed(seed)
+        self._history = History()
+        self._rows: dict[int, Floats] = {}
+        self._cached: tuple[tuple[Trial, ...], _Next] | None = None
+
+    # Asking and telling ----------------------------------------------------------------------------------------------
+
+    def ask(self, n: int | None = None) -> Any:
+        """The next trial to run, or a list of `n` of them.
+
+        Raises:
+            NothingLeftError: Every point has been tried, or none is expected to fit what is left of the budget.
+        """
+        if n is not None:
+            return [self.ask() for _ in range(_checked_count(n, 1))]
+        upcoming = self._next()
+        if upcoming.proposal is None:
+            raise NothingLeftError(self._nothing_left_message(upcoming))
+        proposal = upcoming.proposal
+        params = self._space.from_unit(proposal.x)
+        return self._history.add_running(params, proposal.predicted_cost, {**proposal.record, **upcoming.note})
+
+    def enqueue(self, params: Mapping[str, Value]) -> Trial:
+        """Hand out a point of the user's choice as the next trial."""
+        checked = self._space.check(params)
+        predicted = None
+        if self._cost_is_known(self._history.trials) and self._space.dimension:
+            point = self._space.to_unit(checked)[None]
+            predicted = math.exp(float(self._cost_model(self._history.trials).log_moment(point, 1.0)[0]))
+        return self._history.add_running(checked, predicted)
+
+    def tell(self, trial: Trial | int | Mapping[str, Value], value: float, *, cost: float | None = None) -> Trial:
+        """Record the value of a trial, and what it cost.
+
+        Args:
+            trial: A trial, its number, or a dict of parameters: an observation from elsewhere, which informs the
+                models and is not charged.
+            value: The outcome. NaN or an infinity fails the trial.
+            cost: What it cost.
+
+        Returns:
+            The finished trial. Telling the same again changes nothing.
+        """
+        if isinstance(trial, Mapping):
+            return self._history.add_external(self._space.check(trial), value, cost)
+        own = self._own(trial)
+        if cost is None and self._budget is not None and isinstance(self._cost, LearnedCost | None):
+            raise InvalidInputError(
+                f"cost must be told, since the budget counts it; got cost=None for trial {own.number}; "
+                "with cost=UniformCost() the budget is a number of trials"
+            )
+        return self._history.complete(own.number, value, cost)
+
+    def fail(self, trial: Trial | int, *, cost: float | None = None, message: str | None = None) -> Trial:
+        """Record that a trial ended without a value; it is charged all the same."""
+        return self._history.fail(self._own(trial).number, cost, message)
+
+    def should_stop(self) -> StopReason | None:
+        """Why to stop now, or None."""
+        return self._stop.reason(self._situation(None)) or self._stop_before_next()
+
+    def _stop_before_next(self) -> StopReason | None:
+        upcoming = self._next()
+        if upcoming.nothing_left == "exhausted":
+            return StopReason("SpaceExhausted", self._nothing_left_message(upcoming))
+        return self._stop.reason(self._situation(upcoming))
+
+    def _own(self, trial: Trial | int) -> Trial:
+        if isinstance(trial, Trial):
+            own = self._history.trial(trial.number)
+            if own.params != trial.params:
+                raise UnknownTrialError(
+                    f"trial {trial.number} must be one of this optimizer; got one with other params"
+                )
+            return own
+        return self._history.trial(trial)
+
+    # What is known ---------------------------------------------------------------------------------------------------
+
+    @property
+    def space(self) -> Space:
+        """Where points lie."""
+        return self._space
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """All trials, by number."""
+        return self._history.trials
+
+    @property
+    def best(self) -> Trial | None:
+        """The completed trial with the best value; the first of equals; None if there is none."""
+        done = self._history.completed
+        return max(done, key=lambda t: (self._sign * (t.value or 0.0), -t.number)) if done else None
+
+    @property
+    def budget(self) -> float | None:
+        """What may be spent."""
+        return self._budget
+
+    @property
+    def endless(self) -> bool:
+        """Whether nothing would ever stop a run: no budget, no stop rule, and infinitely many points."""
+        limited = self._budget is not None or math.isfinite(self._space.n_points)
+        return not limited and self._stop == AnyOf(())
+
+    @property
+    def spent(self) -> float:
+        """Charged for finished trials, failed ones included."""
+        return self._history.spent
+
+    @property
+    def reserved(self) -> float:
+        """Expected cost of the running trials."""
+        return self._history.reserved
+
+    @property
+    def remaining(self) -> float | None:
+        """What is left of the budget after reservations; None without a budget."""
+        return None if self._budget is None else max(self._budget - self.spent - self.reserved, 0.0)
+
+    # The next point --------------------------------------------------------------------------------------------------
+
+    def _next(self) -> _Next:
+        trials = self._history.trials
+        if self._cached is None or self._cached[0] != trials:
+            with _threadpools().limit(limits=1):
+                self._cached = trials, self._choose(trials)
+        return self._cached[1]
+
+    def _choose(self, trials: tuple[Trial, ...]) -> _Next:
+        rng = np.random.default_rng([self._seed, len(trials)])
+        seen = self._points(trials)
+        excluded = seen if math.isfinite(self._space.n_points) and not self._model.noisy else None
+        if excluded is not None and len(np.unique(excluded, axis=0)) >= self._space.n_points:
+            return _Next(None, {}, "exhausted")
+        if self._space.dimension == 0:
+            return _Next(Proposal(np.empty(0), None), {}, None)
+        if self._in_startup(trials):
+            proposal = self._start(trials, seen, excluded, rng)
+            if proposal is not None:
+                return _Next(proposal, {}, None)
+        if not self._history.completed:
+            return _Next(None, {}, "unaffordable")
+        snapshot, record = self._snapshot(trials, excluded)
+        proposal = self._policy.propose(snapshot, rng)
+        if proposal is None:
+            return _Next(None, {}, "unaffordable" if math.isfinite(snapshot.affordable) else "exhausted")
+        note = self._stop.note(snapshot, rng)
+        return _Next(replace(proposal, record={**proposal.record, **record}), note, None)
+
+    def _in_startup(self, trials: tuple[Trial, ...]) -> bool:
+        if not self._history.completed:
+            return True
+        if len(trials) >= self._n_startup:
+            return False
+        return self._budget is None or self.spent + self.reserved < START_SHARE * self._budget
+
+    def _start(
+        self, trials: tuple[Trial, ...], seen: Floats, excluded: Floats | None, rng: np.random.Generator
+    ) -> Proposal | None:
+        """A starting point that fits its part of the start's share, or, while nothing is known, the budget."""
+        cost = self._cost_model(trials) if self._cost_is_known(trials) else None
+        affordable = self._affordable()
+        part = math.inf
+        if self._budget is not None:
+            left = START_SHARE * self._budget - self.spent - self.reserved
+            part = left / max(self._n_startup - len(trials), 1)
+        proposal = start_point(self._space, seen, cost, min(part, affordable), excluded, rng)
+        if proposal is None and not self._history.completed:
+            proposal = start_point(self._space, seen, cost, affordable, excluded, rng)
+        return proposal
+
+    def _snapshot(
+        self, trials: tuple[Trial, ...], excluded: Floats | None
+    ) -> tuple[Snapshot, dict[str, float | list[float]]]:
+        completed = _subset(self._history.completed, self._sign)
+        X, values = self._points(completed), np.array([self._sign * (t.value or 0.0) for t in completed])
+        start = _recorded(trials, "value_model", self._space.dimension)
+        model = fit_gp(X, values, self._model, categorical=self._space.categorical, start=start)
+        cost = self._cost_model(trials)
+        record: dict[str, float | list[float]] = {"value_model": _flat(model.hyperparameters)}
+        if cost.hyperparameters is not None:
+            record["cost_model"] = _flat(cost.hyperparameters)
+        snapshot = Snapshot(
+            space=self._space,
+            X=X,
+            values=values,
+            model=model.condition_on_pending(self._points(self._history.running)),
+            cost=cost,
+            trials=trials,
+            sign=self._sign,
+            failed=self._points(self._history.failed),
+            excluded=excluded,
+            spent=self.spent,
+            budget=self._budget,
+            affordable=self._affordable(),
+        )
+        return snapshot, record
+
+    def _cost_model(self, trials: tuple[Trial, ...]) -> CostModel:
+        paid = [t for t in trials if t.cost is not None]
+        kind = self._cost or (LearnedCost() if paid else UniformCost())
+        start = _recorded(trials, "cost_model", self._space.dimension)
+        paid = paid[-MOST_VALUES:]
+        return kind.fit(self._space, self._points(paid), np.array([t.cost for t in paid], float), GPConfig(), start)
+
+    def _cost_is_known(self, trials: tuple[Trial, ...]) -> bool:
+        """Whether anything can be said of the cost of a point before the first cost was told."""
+        if any(t.cost is not None for t in trials):
+            return True
+        known = isinstance(self._cost, KnownCost | UniformCost)
+        return known or (self._cost is None and self._budget is None)
+
+    def _affordable(self) -> float:
+        holds = any(isinstance(rule, BudgetSpent) and not rule.overshoot for rule in _rules(self._stop))
+        remaining = self.remaining
+        return math.inf if remaining is None or not holds else remaining
+
+    def _points(self, trials: Any) -> Floats:
+        """Unit-cube rows of the trials; each is converted once."""
+        for trial in trials:
+            if trial.number not in self._rows:
+                self._rows[trial.number] = self._space.to_unit(trial.params)
+        return np.array([self._rows[t.number] for t in trials]).reshape(len(trials), self._space.dimension)
+
+    def _situation(self, upcoming: _Next | None) -> Situation:
+        return Situation(
+            trials=self._history.trials,
+            budget=self._budget,
+            spent=self.spent,
+            reserved=self.reserved,
+            sign=self._sign,
+            note=upcoming.note if upcoming else {},
+            nothing_left=upcoming.nothing_left if upcoming else None,
+        )
+
+    def _nothing_left_message(self, upcoming: _Next) -> str:
+        if upcoming.nothing_left == "exhausted":
+            return f"every one of the {self._space.n_points:g} points of the space has been tried"
+        return f"no trial is expected to fit the {self.remaining:g} that is left of the budget of {self._budget:g}"
+
+    # Saving ----------------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        """All of it as JSON text; functions (known costs) must be given again to `from_json`."""
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "space": self._space.to_json(),
+                "direction": self._direction,
+                "cost": _cost_to_plain(self._cost),
+                "budget": self._budget,
+                "policy": to_plain(self._policy),
+                "stop": to_plain(self._stop),
+                "model": to_plain(self._model),
+                "n_startup_trials": self._n_startup,
+                "seed": self._seed,
+                "history": self._history.to_json(),
+            },
+            allow_nan=False,
+        )
+
+    @classmethod
+    def from_json(cls, text: str, *, cost: Cost | None = None) -> "Optimizer":
+        """The optimizer that `to_json` wrote; it goes on as if it had never stopped.
+
+        Args:
+            text: What `to_json` returned.
+            cost: The cost again, if it holds a function: JSON cannot.
+
+        Raises:
+            InvalidInputError: The text is something else; the message names what is wrong.
+        """
+        try:
+            data = json.loads(text)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"text must be what to_json wrote; got {str(text)[:50]!r}: {error}") from None
+        require_fields("optimizer", data, _FIELDS)
+        if data["format"] != FORMAT:
+            raise InvalidInputError(
+                f"format must be {FORMAT}; got {data['format']!r}; it was written by another version"
+            )
+        optimizer = cls(
+            Space.from_json(data["space"]),
+            direction=data["direction"],
+            cost=_cost_from_plain(data["cost"], cost),
+            budget=data["budget"],
+            policy=from_plain("policy", data["policy"], POLICIES),
+            stop=from_plain("stop", data["stop"], STOP_RULES),
+            model=from_plain("model", data["model"], (GPConfig, GammaPrior, LogNormalPrior)),
+            n_startup_trials=data["n_startup_trials"],
+            seed=data["seed"],
+        )
+        history = History.from_json(data["history"])
+        for trial in history.trials:
+            optimizer._space.check(trial.params)
+        optimizer._history = history
+        return optimizer
+
+
+_FIELDS = (
+    "format",
+    "space",
+    "direction",
+    "cost",
+    "budget",
+    "policy",
+    "stop",
+    "model",
+    "n_startup_trials",
+    "seed",
+    "history",
+)
+
+
+@cache
+def _threadpools() -> ThreadpoolController:
+    """Found once: looking for the libraries takes longer than a suggestion."""
+    return ThreadpoolController()
+
+
+def _default_stop(policy: Policy, budget: float | None) -> StopRule:
+    rules: list[Any] = [] if budget is None else [BudgetSpent()]
+    if isinstance(policy, PBGI):
+        rules.append(GittinsStop(policy.cost_scale))
+    return AnyOf(tuple(rules))
+
+
+def _subset(completed: tuple[Trial, ...], sign: float) -> tuple[Trial, ...]:
+    """All trials, or of more than MOST_VALUES the best quarter of that number and the latest for the rest."""
+    if len(completed) <= MOST_VALUES:
+        return completed
+    best = sorted(completed, key=lambda t: (-sign * (t.value or 0.0), t.number))[: MOST_VALUES // 4]
+    kept = {t.number for t in best}
+    latest = [t for t in completed if t.number not in kept][-(MOST_VALUES - len(kept)) :]
+    kept |= {t.number for t in latest}
+    return tuple(t for t in completed if t.number in kept)
+
+
+def _flat(hyperparameters: Hyperparameters) -> list[float]:
+    return [*hyperparameters.length_scales, hyperparameters.output_scale, hyperparameters.noise]
+
+
+def _recorded(trials: tuple[Trial, ...], name: str, dimension: int) -> Hyperparameters | None:
+    """The hyperparameters noted by the latest trial that has them."""
+    for trial in reversed(trials):
+        numbers: Any = trial.record.get(name)
+        if isinstance(numbers, list) and len(numbers) == dimension + 2:
+            return Hyperparameters(tuple(numbers[:dimension]), numbers[dimension], numbers[dimension + 1])
+    return None
+
+
+def _checked(name: str, value: Any, method: str) -> Any:
+    if value is not None and (isinstance(value, type) or not callable(getattr(value, method, None))):
+        raise InvalidInputError(f"{name} must be None or an object with {method}(), such as pbgi offers; got {value!r}")
+    return value
+
+
+def _checked_count(n: Any, default: int) -> int:
+    if n is None:
+        return default
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise InvalidInputError(f"a number of trials must be a positive whole number; got {n!r}")
+    return int(n)
+
+
+def _checked_seed(seed: Any) -> int:
+    if seed is None:
+        return int(np.random.default_rng().integers(2**63))
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidInputError(f"seed must be a whole number that is not negative; got {seed!r}")
+    return int(seed)
+
+
+def _cost_to_plain(cost: Any) -> Any:
+    if isinstance(cost, KnownCost) or (isinstance(cost, LearnedCost) and cost.known_factor is not None):
+        return {"kind": type(cost).__name__, "function": True}
+    return None if cost is None else to_plain(cost)
+
+
+def _cost_from_plain(data: Any, given: Cost | None) -> Cost | None:
+    if isinstance(data, Mapping) and data.get("function"):
+        if type(given).__name__ != data.get("kind"):
+            raise InvalidInputError(
+                f"cost must be given again, a {data.get('kind')}: JSON holds no function; got {given!r}"
+            )
+        return given
+    if given is not None:
+        raise InvalidInputError(f"cost must be left out: the one that was saved is complete; got {given!r}")
+    restored: Cost | None = from_plain("cost", data, (UniformCost, LearnedCost))
+    return restored

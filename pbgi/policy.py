@@ -1,0 +1,215 @@
+"""How the next point is chosen: each policy is a frozen value with one question, `propose`.
+
+A policy is an acquisition function and where its parameters come from. What it must remember between two proposals it
+writes into the record of the trial, so that the history is all the state there is.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from pbgi.acquisition import (
+    Exponential,
+    GittinsIndex,
+    LogExpectedImprovement,
+    PathValue,
+    UpperConfidenceBound,
+)
+from pbgi.arrays import Floats
+from pbgi.errors import InvalidInputError
+from pbgi.maximize import Acquisition, SearchResult
+from pbgi.plain import require_positive
+from pbgi.snapshot import Proposal, Snapshot
+
+UCB_CONFIDENCE = 0.1
+N_RANDOM = 64
+
+
+class Policy(Protocol):
+    """How the next point is chosen."""
+
+    def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+        """The next point, or None if no point is allowed."""
+
+
+def _proposal(snapshot: Snapshot, found: SearchResult, **record: float) -> Proposal | None:
+    if found.x is None or not math.isfinite(found.value):
+        return None
+    predicted = math.exp(float(snapshot.cost.log_moment(found.x[None], 1.0)[0]))
+    return Proposal(found.x, predicted, record)
+
+
+def _best_point(snapshot: Snapshot, acquisition: Acquisition, rng: np.random.Generator) -> Proposal | None:
+    return _proposal(snapshot, snapshot.maximise(acquisition, rng))
+
+
+def _propose_by_index(
+    snapshot: Snapshot, rng: np.random.Generator, cost_scale: float, **record: float
+) -> Proposal | None:
+    found = snapshot.maximise(GittinsIndex(snapshot.model, snapshot.cost, cost_scale), rng)
+    return _proposal(snapshot, found, index=found.value, cost_scale=cost_scale, **record)
+
+
+@dataclass(frozen=True)
+class PBGI:
+    """The Pandora's Box Gittins index at a fixed exchange rate.
+
+    Args:
+        cost_scale: How much of the objective one unit of cost is worth (lambda in the paper).
+    """
+
+    cost_scale: float
+
+    def __post_init__(self) -> None:
+        require_positive("cost_scale", self.cost_scale)
+
+    def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+        """The point of highest index."""
+        return _propose_by_index(snapshot, rng, self.cost_scale)
+
+
+@dataclass(frozen=True)
+class PBGID:
+    """The index at an exchange rate that falls whenever the search would have stopped at the current one.
+
+    Args:
+        initial_cost_scale: The rate at the start; by default half the largest expected improvement per cost there, so
+            that the units of objective and cost do not matter.
+        decay: What the rate is divided by when the index of a trial turns out below the best value, its own included.
+    """
+
+    initial_cost_scale: float | None = None
+    decay: float = 2.0
+
+    def __post_init__(self) -> None:
+        if self.initial_cost_scale is not None:
+            require_positive("initial_cost_scale", self.initial_cost_scale)
+        if require_positive("decay", self.decay) <= 1.0:
+            raise InvalidInputError(f"decay must be greater than 1; got {self.decay!r}")
+
+    def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+        """The point of highest index at the current rate."""
+        initial = self._initial(snapshot, rng)
+        if initial is None:
+            return None
+        cost_scale = max(initial / self.decay ** self._n_fired(snapshot), 1e-300)
+        return _propose_by_index(snapshot, rng, cost_scale, initial_cost_scale=initial)
+
+    def _initial(self, snapshot: Snapshot, rng: np.random.Generator) -> float | None:
+        for trial in snapshot.trials:
+            if "initial_cost_scale" in trial.record:
+                recorded: Any = trial.record["initial_cost_scale"]
+                return float(recorded)
+        if self.initial_cost_scale is not None:
+            return self.initial_cost_scale
+        per_cost = LogExpectedImprovement(snapshot.model, snapshot.cost, snapshot.best_value, cost_power=1.0)
+        found = snapshot.maximise(per_cost, rng)
+        # Clipped far outside of any use: the smallest and largest rates whose logarithm has room on both sides.
+        return None if found.x is None else 0.5 * math.exp(min(max(found.value, -600.0), 600.0))
+
+    def _n_fired(self, snapshot: Snapshot) -> int:
+        """How many trials had an index, known before their value, strictly below the best value up to their own."""
+        fired, best = 0, -math.inf
+        for trial in snapshot.trials:
+            value = snapshot.value_of(trial)
+            if value is None:
+                continue
+            best = max(best, value)
+            index: Any = trial.record.get("index", math.inf)
+            fired += "initial_cost_scale" in trial.record and index < best
+        return fired
+
+
+@dataclass(frozen=True)
+class LogEI:
+    """Expected improvement, blind to cost; climbed on its logarithm, which is nowhere flat."""
+
+    def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+        """The point of highest log EI."""
+        return _best_point(snapshot, _log_ei(snapshot, 0.0), rng)
+
+
+@dataclass(frozen=True)
+class LogEIPC:
+    """Expected improvement per cost."""
+
+    def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+        """The point of highest log EI + log E[1/c]."""
+        return _best_point(snapshot, _log_ei(snapshot, -1.0), rng)
+
+
+@dataclass(frozen=True)
+class LogEICC:
+    """Expected improvement per cost, cooled: the weight of cost falls from 1 to 0 as the budget is spent."""
+
+    def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+        """The point of highest log EI + log E[c^-a], a the share of the budget that is left."""
+        if snapshot.budget is None:
+            raise InvalidInputError("LogEICC cools with the budget: give the optimizer one; got budget=None")
+        left = max((snapshot.budget - snapshot.spent) / snapshot.budget, 0.0)
+        return _best_point(snapshot, _log_ei(snapshot, -left), rng)
+
+
+@dataclass(frozen=True)
+class EI:
+    """Expected improvement itself, climbed as it is: flat where little is expected."""
+
+    def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+        """The point of highest EI."""
+        return _best_point(snapshot, Exponential(_log_ei(snapshot, 0.0)), rng)
+
+
+@dataclass(frozen=True)
+class EIPC:
+    """Expected improvement per cost itself, climbed as it is."""
+
+    def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+        """The point of highest EI E[1/c]."""
+        return _best_point(snapshot, Exponential(_log_ei(snapshot, -1.0)), rng)
+
+
+@dataclass(frozen=True)
+class UCB:
+    """Upper confidence bound, blind to cost, with the paper's schedule."""
+
+    def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+        """The point of highest mean + sqrt(b_t) std, b_t = 2 log(d t^2 pi^2 / (6 * 0.1)) / 5, t = spent + 1."""
+        t, d = snapshot.spent + 1.0, snapshot.space.dimension
+        schedule = 0.4 * math.log(d * t * t * math.pi**2 / (6.0 * UCB_CONFIDENCE))
+        return _best_point(snapshot, UpperConfidenceBound(snapshot.model, math.sqrt(schedule)), rng)
+
+
+@dataclass(frozen=True)
+class Thompson:
+    """Thompson sampling, blind to cost: the maximiser of one function drawn from the posterior."""
+
+    def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+        """The maximiser of a draw."""
+        return _best_point(snapshot, PathValue(snapshot.model.sample_path(rng)), rng)
+
+
+@dataclass(frozen=True)
+class RandomSearch:
+    """Uniformly at random."""
+
+    def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+        """A random point, whatever is known: where nothing is better than anything else, the search takes any."""
+        pool = rng.random((N_RANDOM, snapshot.space.dimension))
+        return _proposal(snapshot, snapshot.maximise(_Flat(), rng, pool))
+
+
+class _Flat:
+    def value(self, X: Floats) -> Floats:
+        return np.zeros(len(X))
+
+    def value_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
+        return np.zeros(len(X)), np.zeros(X.shape)
+
+
+def _log_ei(snapshot: Snapshot, cost_power: float) -> LogExpectedImprovement:
+    return LogExpectedImprovement(snapshot.model, snapshot.cost, snapshot.best_value, cost_power)
+
+
+POLICIES: tuple[type, ...] = (PBGI, PBGID, LogEI, LogEIPC, LogEICC, EI, EIPC, UCB, Thompson, RandomSearch)

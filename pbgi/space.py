@@ -1,0 +1,225 @@
+"""Where the search takes place: named parameters, and the unit cube in which the models see them.
+
+A space is an ordered mapping from names to `Float`, `Integer`, `Categorical` or a plain value. A plain value is fixed:
+it is carried in every point and takes no dimension, and so it is with `low == high` and with a single choice. Every
+it is carried in every point and takes no dimension, and so it is with `low == high` and with a single choice. Every
+other parameter is one coordinate of the unit cube, as `pbgi.parameter` says.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pbgi.arrays import Bools, Floats
+from pbgi.errors import InvalidInputError
+from pbgi.parameter import Categorical, Discrete, Float, Integer, Parameter
+from pbgi.plain import Value, plain_value, require_fields, set_fields, unboxed
+
+# Levels worth sweeping one by one; a finer integer is searched as if continuous, then snapped.
+MAX_GRID = 1024
+# How far outside the cube rounding may have carried a coordinate before it counts as a mistake.
+ROUNDING = 1e-9
+
+
+# What `to_json` writes of each kind, and all that `from_json` accepts.
+_KINDS: dict[str, tuple[type, tuple[str, ...]]] = {
+    "float": (Float, ("low", "high", "log")),
+    "integer": (Integer, ("low", "high", "log", "step")),
+    "categorical": (Categorical, ("choices",)),
+}
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Space:
+    """An ordered set of named parameters, and the way from their values to the unit cube and back. Immutable.
+
+    Args:
+        parameters: Name to `Float`, `Integer`, `Categorical` or a plain value (str, int, float, bool, None), which is
+            fixed.
+
+    Attributes:
+        parameters: The same, read-only.
+        names: All names, in order.
+        coordinates: The names that move, in order: the columns of the unit cube.
+        dimension: Number of coordinates.
+        grids: Per coordinate the values it may take, rising, or None: it is continuous, or an Integer of more than
+            MAX_GRID levels, to be treated as continuous and rounded by `snap`.
+        categorical: Per coordinate, whether it is categorical; shape (d,).
+        n_points: Number of distinct points, `math.inf` if a Float moves.
+    """
+
+    parameters: Mapping[str, Parameter | Value]
+    names: tuple[str, ...]
+    coordinates: tuple[str, ...]
+    dimension: int
+    grids: tuple[Floats | None, ...]
+    categorical: Bools
+    n_points: float
+    _all: dict[str, Parameter]
+    _moving: tuple[Parameter, ...]
+
+    def __init__(self, parameters: Mapping[str, Parameter | Value]) -> None:
+        if not isinstance(parameters, Mapping) or not parameters:
+            rule = "a space must be a mapping with at least one parameter"
+            raise InvalidInputError(f"{rule}; got {parameters!r}; write {{'lr': Float(0.0, 1.0)}}")
+        kept = {_name(name): _parameter(name, value) for name, value in parameters.items()}
+        every = {name: p if isinstance(p, Parameter) else Categorical([p]) for name, p in kept.items()}
+        moving = {name: p for name, p in every.items() if p.n_levels > 1}
+        finite = all(isinstance(p, Discrete) for p in moving.values())
+        set_fields(self, parameters=MappingProxyType(kept), names=tuple(kept), coordinates=tuple(moving))
+        set_fields(self, dimension=len(moving), grids=tuple(map(_grid, moving.values())))
+        set_fields(self, categorical=np.array([isinstance(p, Categorical) for p in moving.values()], dtype=bool))
+        set_fields(self, n_points=math.prod(int(p.n_levels) for p in moving.values()) if finite else math.inf)
+        set_fields(self, _all=every, _moving=tuple(moving.values()))
+        self.categorical.setflags(write=False)
+
+    def check(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """A clean copy of a point: every parameter, in order, as a builtin.
+
+        Raises:
+            InvalidInputError: A name is missing or unknown, or a value breaks the rule of its parameter.
+        """
+        if not isinstance(params, Mapping) or params.keys() != self._all.keys():
+            require_fields("params", params, self.names)
+        return {name: p.check(params[name], f"parameter {name!r}") for name, p in self._all.items()}
+
+    def key(self, params: Mapping[str, Any]) -> tuple[tuple[str, Value], ...]:
+        """A hashable identity: equal for two points if and only if they are the same point of this space."""
+        return tuple((type(value).__name__, value) for value in self.check(params).values())
+
+    def to_unit(self, params: Mapping[str, Any]) -> Floats:
+        """The point of the unit cube, of shape (d,), at which the models see `params`."""
+        row: Floats = self.to_unit_many([params])[0]
+        return row
+
+    def to_unit_many(self, rows: Sequence[Mapping[str, Any]]) -> Floats:
+        """Unit points of n points, of shape (n, d); each the same to the bit as `to_unit` of that point alone."""
+        checked = [self.check(params) for params in rows]
+        X = np.empty((len(checked), self.dimension))
+        for j, (name, p) in enumerate(zip(self.coordinates, self._moving, strict=True)):
+            X[:, j] = p.to_unit([params[name] for params in checked])
+        return X
+
+    def from_unit(self, x: ArrayLike) -> dict[str, Any]:
+        """The point at `x`, of shape (d,), as builtins: floats, ints and the choices themselves."""
+        return self.from_unit_many(self._in_cube(x, 1)[None])[0]
+
+    def from_unit_many(self, X: ArrayLike) -> list[dict[str, Any]]:
+        """The n points at the rows of `X`, of shape (n, d)."""
+        rows = self._in_cube(X, 2)
+        units = dict(zip(self.coordinates, rows.T, strict=True))
+        still = np.zeros(len(rows))  # for what does not move, any coordinate gives the only value there is
+        columns = [p.from_unit(np.ascontiguousarray(units.get(name, still))) for name, p in self._all.items()]
+        return [dict(zip(self.names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+    def snap(self, X: ArrayLike) -> Floats:
+        """Unit rows, of shape (..., d), with the discrete coordinates moved to the level whose piece they are in."""
+        snapped = self._in_cube(X)
+        for j, p in enumerate(self._moving):
+            if isinstance(p, Discrete):
+                snapped[..., j] = p.snap(np.ascontiguousarray(snapped[..., j]))
+        return snapped
+
+    def to_json(self) -> dict[str, Any]:
+        """The space as plain JSON values. A list, since the order of the parameters is part of the space."""
+        return {"parameters": [_write(name, value) for name, value in self.parameters.items()]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Space":
+        """The space that `to_json` wrote; anything else is refused."""
+        require_fields("space", data, ("parameters",))
+        if not isinstance(data["parameters"], list):
+            raise InvalidInputError(f"parameters of a space must be a list; got {data['parameters']!r}")
+        pairs = [_read(f"parameters[{i}]", entry) for i, entry in enumerate(data["parameters"])]
+        if len(dict(pairs)) < len(pairs):
+            raise InvalidInputError(f"names of parameters must differ; got {[name for name, _ in pairs]}")
+        return cls(dict(pairs))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Space) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __repr__(self) -> str:
+        return f"Space({dict(self.parameters)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Space, (dict(self.parameters),)  # a read-only mapping does not pickle
+
+    @cached_property
+    def _text(self) -> str:
+        return json.dumps(self.to_json())
+
+    def _in_cube(self, X: ArrayLike, ndim: int | None = None) -> Floats:
+        """A fresh array of unit points: shape checked, rounding at the faces undone."""
+        try:
+            array = np.asarray(X)
+        except ValueError:  # a ragged list
+            array = np.asarray(None)
+        if array.dtype.kind not in "iuf":
+            raise InvalidInputError(f"unit points must be real numbers; got {X!r}")
+        if array.shape[-1:] != (self.dimension,) or ndim not in (None, array.ndim):
+            shape = {None: "(..., {})", 1: "({},)", 2: "(n, {})"}[ndim].format(self.dimension)
+            raise InvalidInputError(f"unit points must be of shape {shape}; got {array.shape}")
+        outside = ~((array >= -ROUNDING) & (array <= 1.0 + ROUNDING))  # written so that NaN is outside
+        if outside.any():
+            raise InvalidInputError(f"unit points must be in [0, 1]; got {array[outside][0]}")
+        return np.clip(array.astype(np.float64), 0.0, 1.0)
+
+
+def _name(name: object) -> str:
+    if type(name) is not str or not name:
+        raise InvalidInputError(f"the name of a parameter must be a str and not empty; got {name!r}")
+    return name
+
+
+def _parameter(name: str, value: object) -> Parameter | Value:
+    if isinstance(value, Parameter):
+        return value
+    if not isinstance(unboxed(value), Value):
+        rule = f"parameter {name!r} must be a Float, Integer, Categorical or a plain fixed value"
+        raise InvalidInputError(
+            f"{rule}; got {value!r}; for bounds write Float(low, high), for choices Categorical([...])"
+        )
+    return plain_value(f"parameter {name!r}", value)
+
+
+def _write(name: str, value: Parameter | Value) -> dict[str, Any]:
+    for kind, (cls, fields) in _KINDS.items():
+        if type(value) is cls:
+            arguments = {f: getattr(value, f) for f in fields}
+            return {"name": name, "kind": kind} | {f: list(v) if f == "choices" else v for f, v in arguments.items()}
+    return {"name": name, "kind": "fixed", "value": value}
+
+
+def _read(where: str, entry: object) -> tuple[str, Parameter | Value]:
+    if not isinstance(entry, Mapping) or "kind" not in entry:
+        raise InvalidInputError(f"{where} must be a mapping with a kind; got {entry!r}")
+    kind = entry["kind"]
+    if kind != "fixed" and (not isinstance(kind, str) or kind not in _KINDS):
+        raise InvalidInputError(f"kind of {where} must be one of {[*_KINDS, 'fixed']}; got {kind!r}")
+    fields = ("value",) if kind == "fixed" else _KINDS[kind][1]
+    require_fields(where, entry, ("name", "kind", *fields))
+    name = _name(entry["name"])
+    if kind == "fixed":
+        return name, plain_value(f"parameter {name!r}", entry["value"])
+    try:
+        return name, _KINDS[kind][0](**{f: entry[f] for f in fields})
+    except InvalidInputError as error:
+        raise InvalidInputError(f"parameter {name!r}: {error}") from None
+
+
+def _grid(parameter: Parameter) -> Floats | None:
+    if isinstance(parameter, Float) or (isinstance(parameter, Integer) and parameter.n_levels > MAX_GRID):
+        return None
+    grid = parameter.grid()
+    grid.setflags(write=False)
+    return grid

@@ -1,0 +1,80 @@
+"""The first points, before a model can say anything: spread out, and not where the money would be gone.
+
+A start must leave most of the budget to the search. Its points share at most START_SHARE of the budget: each may be
+expected to cost its part of what is left of that share. Where the cost is learned, the first point is the middle of
+the space, and the next ones go as far out as what has been paid so far makes affordable.
+"""
+
+import math
+
+import numpy as np
+
+from pbgi.arrays import Floats
+from pbgi.cost import CostModel
+from pbgi.maximize import build_pool
+from pbgi.snapshot import Proposal
+from pbgi.space import Space
+
+START_SHARE = 0.25
+N_CANDIDATES = 512
+# A point four times as dear must be about 1.4 times as far from the others to be preferred.
+THRIFT = 0.25
+
+
+def default_n_startup(dimension: int) -> int:
+    """The paper's number of starting points."""
+    return 2 * (dimension + 1)
+
+
+def start_point(
+    space: Space,
+    seen: Floats,
+    cost: CostModel | None,
+    allowance: float,
+    excluded: Floats | None,
+    rng: np.random.Generator,
+) -> Proposal | None:
+    """A point far from those seen, cheap rather than dear.
+
+    Args:
+        space: Where points lie.
+        seen: (k, d) Points handed out or told so far.
+        cost: What is believed of costs; None if nothing is.
+        allowance: What the point may be expected to cost; inf if anything.
+        excluded: Points that must not be proposed, or None.
+        rng: Source of randomness.
+
+    Returns:
+        The point, or None if every point is excluded or too dear.
+    """
+    if cost is None and math.isfinite(allowance) and not len(seen):
+        return Proposal(space.snap(np.full(space.dimension, 0.5)), None)
+    candidates = space.snap(build_pool(space.dimension, rng, n_sobol=N_CANDIDATES))
+    candidates = candidates[~_is_among(candidates, excluded)]
+    log_cost = np.zeros(len(candidates)) if cost is None else cost.log_moment(candidates, 1.0)
+    fits = log_cost <= (math.log(allowance) if allowance > 0 else -math.inf)
+    if cost is None:
+        fits[:] = True
+    if not fits.any():
+        return None
+    score = np.where(fits, np.log(_distances(space, candidates, seen) + 1e-12) - THRIFT * log_cost, -np.inf)
+    best = int(np.argmax(score))
+    return Proposal(candidates[best], None if cost is None else math.exp(log_cost[best]))
+
+
+def _distances(space: Space, X: Floats, seen: Floats) -> Floats:
+    """Distance of each point to the nearest seen one; different categories are one apart."""
+    if not len(seen):
+        return np.ones(len(X))
+    nearest = np.full(len(X), np.inf)
+    for point in seen:
+        difference = np.abs(X - point)
+        difference[:, space.categorical] = difference[:, space.categorical] > 0
+        nearest = np.minimum(nearest, np.sqrt((difference**2).sum(axis=1)))
+    return nearest
+
+
+def _is_among(X: Floats, excluded: Floats | None) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    if excluded is None or not len(excluded):
+        return np.zeros(len(X), dtype=np.bool_)
+    return np.asarray((X[:, None, :] == excluded[None]).all(axis=2).any(axis=1))

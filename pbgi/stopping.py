@@ -1,0 +1,190 @@
+"""When a run ends, and why: each rule is a frozen value that gives a `StopReason` or None.
+
+Rules look at the history and at what the next trial would be. `a | b` stops when either does.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from pbgi.acquisition import LogExpectedImprovement
+from pbgi.errors import InvalidInputError
+from pbgi.history import Trial
+from pbgi.index import gittins_index
+from pbgi.plain import require_positive
+from pbgi.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class StopReason:
+    """Why a run ended: the rule, the reason in words, and its numbers."""
+
+    rule: str
+    message: str
+    numbers: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """What a rule may look at.
+
+    Attributes:
+        trials: The history.
+        budget: What may be spent, or None.
+        spent: Charged so far.
+        reserved: Held for running trials.
+        sign: 1 if the user maximises, else -1.
+        note: What the rules noted of the next trial.
+        nothing_left: Why there is no next trial ("exhausted", "unaffordable"), or None if there is one.
+    """
+
+    trials: tuple[Trial, ...]
+    budget: float | None
+    spent: float
+    reserved: float
+    sign: float
+    note: Mapping[str, float]
+    nothing_left: str | None = None
+
+
+class StopRule(Protocol):
+    """When a run ends."""
+
+    def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, float]:
+        """Numbers about the next trial, kept in its record: what the rule must remember."""
+
+    def reason(self, situation: Situation) -> StopReason | None:
+        """Why to stop now, or None."""
+
+
+class _Combinable:
+    def __or__(self, other: "StopRule") -> "AnyOf":
+        return AnyOf((*_rules(self), *_rules(other)))
+
+
+def _rules(rule: Any) -> tuple[Any, ...]:
+    return rule.rules if isinstance(rule, AnyOf) else (rule,)
+
+
+@dataclass(frozen=True)
+class AnyOf(_Combinable):
+    """Stops when one of its rules does."""
+
+    rules: tuple[Any, ...]
+
+    def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, float]:
+        """What all rules noted."""
+        return {name: number for rule in self.rules for name, number in rule.note(snapshot, rng).items()}
+
+    def reason(self, situation: Situation) -> StopReason | None:
+        """The first reason."""
+        return next((found for rule in self.rules if (found := rule.reason(situation))), None)
+
+
+@dataclass(frozen=True)
+class MaxTrials(_Combinable):
+    """Stops when so many trials have been handed out; observations from elsewhere do not count."""
+
+    n: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.n, bool) or not isinstance(self.n, int) or self.n < 1:
+            raise InvalidInputError(f"n must be a positive whole number of trials; got {self.n!r}")
+
+    def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, float]:
+        """Nothing to remember."""
+        return {}
+
+    def reason(self, situation: Situation) -> StopReason | None:
+        """Enough trials."""
+        n = sum(not trial.external for trial in situation.trials)
+        if n < self.n:
+            return None
+        return StopReason("MaxTrials", f"{n} trials have been handed out, the most asked for", {"trials": float(n)})
+
+
+@dataclass(frozen=True)
+class BudgetSpent(_Combinable):
+    """Stops when the budget is spent, or when nothing is expected to fit what is left of it.
+
+    Args:
+        overshoot: Start trials as long as anything is left, as in the paper; the last one may cost more.
+    """
+
+    overshoot: bool = False
+
+    def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, float]:
+        """Nothing to remember."""
+        return {}
+
+    def reason(self, situation: Situation) -> StopReason | None:
+        """Nothing left, or too little."""
+        if situation.budget is None:
+            return None
+        left = situation.budget - situation.spent - situation.reserved
+        numbers = {"budget": situation.budget, "spent": situation.spent, "reserved": situation.reserved, "left": left}
+        if left <= 0:
+            message = f"the budget of {situation.budget:g} is spent: {situation.spent:g}"
+            held = f", and {situation.reserved:g} held for running trials" if situation.reserved else ""
+            return StopReason("BudgetSpent", message + held, numbers)
+        if not self.overshoot and situation.nothing_left == "unaffordable":
+            message = f"no trial is expected to fit the {left:g} that is left of the budget of {situation.budget:g}"
+            return StopReason("BudgetSpent", message, numbers)
+        return None
+
+
+@dataclass(frozen=True)
+class GittinsStop(_Combinable):
+    """Stops when no point is worth its price: no expected improvement exceeds cost_scale times the expected cost.
+
+    Args:
+        cost_scale: How much of the objective one unit of cost is worth.
+        patience: How many trials in a row must find that; a maximum missed once is then not yet a reason.
+    """
+
+    cost_scale: float
+    patience: int = 3
+
+    def __post_init__(self) -> None:
+        require_positive("cost_scale", self.cost_scale)
+        if isinstance(self.patience, bool) or not isinstance(self.patience, int) or self.patience < 1:
+            raise InvalidInputError(f"patience must be a positive whole number of trials; got {self.patience!r}")
+
+    def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, float]:
+        """The point most worth its price: log(EI / (cost_scale E[c])), and what that is made of."""
+        per_cost = LogExpectedImprovement(snapshot.model, snapshot.cost, snapshot.best_value, cost_power=1.0)
+        found = snapshot.maximise(per_cost, rng)
+        if found.x is None:
+            return {}
+        worth = found.value - math.log(self.cost_scale)
+        log_cost = float(snapshot.cost.log_moment(found.x[None], 1.0)[0])
+        mean, std = snapshot.model.posterior(found.x[None])
+        index = float(gittins_index(mean, std, math.log(self.cost_scale) + log_cost)[0])
+        price = self.cost_scale * math.exp(log_cost)
+        gain = price * math.expm1(min(worth, 700.0))
+        return {"worth": worth, "worth_index": index, "worth_cost": math.exp(log_cost), "worth_gain": gain}
+
+    def reason(self, situation: Situation) -> StopReason | None:
+        """Not worth it, `patience` times in a row."""
+        asked = [trial.record["worth"] for trial in situation.trials if "worth" in trial.record]
+        recent: list[Any] = [*asked[len(asked) - self.patience + 1 :], situation.note.get("worth", math.inf)]
+        if len(asked) < self.patience - 1 or any(worth > 0 for worth in recent):
+            return None
+        values = [situation.sign * t.value for t in situation.trials if t.value is not None]
+        index, cost, gain = (situation.note[f"worth_{name}"] for name in ("index", "cost", "gain"))
+        best = situation.sign * max(values)
+        message = (
+            f"no further trial is worth its price: the best index, {situation.sign * index:g}, does not beat the best "
+            f"value, {best:g}; the most promising trial would cost {cost:g} and lose {-gain:g} net"
+        )
+        numbers = {"index": situation.sign * index, "best_value": best, "predicted_cost": cost, "net_gain": gain}
+        return StopReason("GittinsStop", message, numbers)
+
+
+STOP_RULES: tuple[type, ...] = (AnyOf, BudgetSpent, GittinsStop, MaxTrials)
