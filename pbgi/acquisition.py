@@ -15,7 +15,9 @@ from pbgi.cost import CostModel
 from pbgi.index import gittins_index, gittins_index_and_grad, log_h, log_h_and_grad
 from pbgi.maximize import Acquisition
 
-LOWEST_Z = -1e100  # (mean - best) / std may overflow where std is next to nothing
+# (mean - best) / std may overflow where std is next to nothing; below, the slope of log h grows with it.
+LOWEST_Z = -1e100
+LARGEST = float(np.finfo(np.float64).max)
 
 
 class Model(Protocol):
@@ -93,7 +95,7 @@ class LogExpectedImprovement:
 
     def _z(self, mean: Floats, std: Floats) -> Floats:
         with np.errstate(over="ignore"):
-            return np.clip((mean - self.best_value) / std, LOWEST_Z, -LOWEST_Z)
+            return np.clip((mean - self.best_value) / std, LOWEST_Z, LARGEST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,13 +107,13 @@ class Exponential:
     def value(self, X: Floats) -> Floats:
         """The exponential."""
         with np.errstate(over="ignore", under="ignore"):
-            return np.exp(self.of.value(X))
+            return np.minimum(np.exp(self.of.value(X)), LARGEST)
 
     def value_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
         """The exponential and its gradient."""
         log_value, dlog_value = self.of.value_and_grad(X)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            value = np.exp(log_value)
+            value = np.minimum(np.exp(log_value), LARGEST)
             return value, value[:, None] * dlog_value
 
 
@@ -149,6 +151,22 @@ class PathValue:
 
 
 @dataclass(frozen=True, eq=False)
+class Cheapness:
+    """Minus the logarithm of the expected cost."""
+
+    cost: CostModel
+
+    def value(self, X: Floats) -> Floats:
+        """The logarithm."""
+        return -self.cost.log_moment(X, 1.0)
+
+    def value_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
+        """The logarithm and its gradient."""
+        log_cost, dlog_cost = self.cost.log_moment_and_grad(X, 1.0)
+        return -log_cost, -dlog_cost
+
+
+@dataclass(frozen=True, eq=False)
 class Restricted:
     """Another acquisition function where points are allowed, minus infinity elsewhere.
 
@@ -157,14 +175,16 @@ class Restricted:
         cost: Believed costs.
         affordable: Points expected to cost more are not allowed; inf allows all.
         avoid: (k, d) Points that failed.
-        radius: Points closer than this to one of them, in every coordinate, are not allowed.
+        radius: Of each: points closer than this, in every coordinate, are not allowed; one number serves for all.
+        categorical: (d,) Which coordinates are categories: close there means equal.
     """
 
     of: Acquisition
     cost: CostModel
     affordable: float
     avoid: Floats
-    radius: float
+    radius: Floats | float
+    categorical: Bools
 
     def value(self, X: Floats) -> Floats:
         """The value, or minus infinity."""
@@ -180,6 +200,7 @@ class Restricted:
         allowed = np.ones(len(X), dtype=np.bool_)
         if math.isfinite(self.affordable):
             allowed &= self.cost.log_moment(X, 1.0) <= math.log(self.affordable) if self.affordable > 0 else False
-        for centre in self.avoid:
-            allowed &= np.abs(X - centre).max(axis=1, initial=0.0) >= self.radius
+        for centre, radius in zip(self.avoid, np.broadcast_to(self.radius, len(self.avoid)), strict=True):
+            apart = np.where(self.categorical, centre != X, np.abs(X - centre) >= radius)
+            allowed &= apart.any(axis=1)
         return allowed

@@ -5,6 +5,7 @@ cost p = -1, cooling p = -a: so every policy works with every cost, known or not
 """
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,16 +17,22 @@ from pbgi.errors import InvalidInputError
 from pbgi.gp import GP
 from pbgi.gp_config import GPConfig, Hyperparameters
 from pbgi.gp_fit import fit_gp
-from pbgi.space import Space
+from pbgi.parameter import Float
+from pbgi.plain import unboxed
+from pbgi.space import MAX_GRID, Space
 
 PriceFunction = Callable[[Mapping[str, Any]], float]
 
-# With so few costs seen, nothing can be said of how they vary: assume a factor e^1.5 across the space.
-FEW = 5
-PRIOR_LOG_STD = 1.5
+# What is assumed before costs are fitted: that they vary by a factor of e^2.5, twelve, either way.
+PRIOR_LOG_STD = 2.5
 PRIOR_LENGTH_SCALE = 0.5
 PRIOR_LOG_NOISE_STD = 0.1
+# Trials are taken to succeed until they fail; a failure is remembered about this far, and never rules a point out.
+SUCCESS_LENGTH_SCALE = 0.3
+LEAST_SUCCESS = 1e-3
+# Step of differences; on integers too fine for a grid, one that reaches the next level.
 DIFFERENCE = 1e-6
+LEVEL_DIFFERENCE = 1.0 / MAX_GRID
 
 
 class Cost(Protocol):
@@ -48,7 +55,7 @@ class CostModel(Protocol):
         """Logarithm of E[c(x)^power] at the points X (m, d)."""
 
     def log_moment_and_grad(self, X: Floats, power: float) -> tuple[Floats, Floats]:
-        """The same with its gradient (m, d), zero in coordinates that are not continuous."""
+        """The same with its gradient (m, d), zero in categories; that of a known price is zero in all grids."""
 
 
 @dataclass(frozen=True)
@@ -96,12 +103,21 @@ class LearnedCost:
 
 
 def _log_cost_gp(space: Space, X: Floats, log_costs: Floats, config: GPConfig, start: Hyperparameters | None) -> GP:
-    if len(log_costs) >= FEW:
+    d = X.shape[1]
+    if len(log_costs) >= few(d):
         return fit_gp(X, log_costs, config, categorical=space.categorical, start=start)
-    assumed = Hyperparameters((PRIOR_LENGTH_SCALE,) * X.shape[1], PRIOR_LOG_STD**2, PRIOR_LOG_NOISE_STD**2)
+    # Far from what was paid for, a trial is taken to cost as much as the dearest so far: begin warily. The assumed
+    # spread counts like two observations beside those that were made.
+    variance = (2.0 * PRIOR_LOG_STD**2 + len(log_costs) * float(log_costs.var())) / (2.0 + len(log_costs))
+    assumed = Hyperparameters((PRIOR_LENGTH_SCALE,) * d, variance, PRIOR_LOG_NOISE_STD**2)
     return GP.with_hyperparameters(
-        X, log_costs, assumed, categorical=space.categorical, mean=float(log_costs.mean()), standardise=False
+        X, log_costs, assumed, categorical=space.categorical, mean=float(log_costs.max()), standardise=False
     )
+
+
+def few(dimension: int) -> int:
+    """With fewer costs than this nothing is fitted: what they say of how costs vary elsewhere is too little."""
+    return 2 * (dimension + 1) + 1
 
 
 class _Uniform:
@@ -119,7 +135,11 @@ class _Known:
 
     def __init__(self, space: Space, price: PriceFunction) -> None:
         self._space, self._price = space, price
-        self._continuous = [k for k, grid in enumerate(space.grids) if grid is None]
+        self._steps = {
+            k: DIFFERENCE if isinstance(space.parameters[name], Float) else LEVEL_DIFFERENCE
+            for k, (name, grid) in enumerate(zip(space.coordinates, space.grids, strict=True))
+            if grid is None
+        }
 
     def log_moment(self, X: Floats, power: float) -> Floats:
         return power * np.array([math.log(self._checked(params)) for params in self._space.from_unit_many(X)])
@@ -127,19 +147,22 @@ class _Known:
     def log_moment_and_grad(self, X: Floats, power: float) -> tuple[Floats, Floats]:
         """A price is any Python function: its gradient is taken by central differences, one-sided at the faces."""
         gradient = np.zeros(X.shape)
-        for k in self._continuous:
+        for k, step in self._steps.items():
             up, down = X.copy(), X.copy()
-            up[:, k] = np.minimum(X[:, k] + DIFFERENCE, 1.0)
-            down[:, k] = np.maximum(X[:, k] - DIFFERENCE, 0.0)
+            up[:, k] = np.minimum(X[:, k] + step, 1.0)
+            down[:, k] = np.maximum(X[:, k] - step, 0.0)
             rise = self.log_moment(up, power) - self.log_moment(down, power)
-            gradient[:, k] = rise / (up[:, k] - down[:, k])
+            run = (self._space.snap(up) - self._space.snap(down))[:, k]  # between the levels that were priced
+            gradient[:, k] = np.where(run > 0, rise / np.where(run > 0, run, 1.0), 0.0)
         return self.log_moment(X, power), gradient
 
     def _checked(self, params: Mapping[str, Any]) -> float:
         price = self._price(params)
-        if isinstance(price, bool) or not isinstance(price, int | float | np.number) or not 0 < price < math.inf:
+        plain: Any = unboxed(price)
+        number = isinstance(plain, int | float) and not isinstance(plain, bool)
+        if not number or not 0 < plain <= sys.float_info.max:
             raise InvalidInputError(f"a known cost must be a positive, finite number; at {params} it is {price!r}")
-        return float(price)
+        return float(plain)
 
 
 class _Learned:
@@ -148,7 +171,8 @@ class _Learned:
 
     @property
     def hyperparameters(self) -> Hyperparameters | None:
-        return self._gp.hyperparameters if self._gp.n >= FEW else None
+        fitted = self._gp.n >= few(len(self._gp.hyperparameters.length_scales))
+        return self._gp.hyperparameters if fitted else None
 
     def log_moment(self, X: Floats, power: float) -> Floats:
         """Log-normal: E[c^p] = exp(p m + p^2 v / 2)."""
@@ -164,3 +188,42 @@ class _Learned:
             known, dknown = self._factor.log_moment_and_grad(X, power)
             moment, gradient = moment + known, gradient + dknown
         return moment, gradient
+
+
+@dataclass(frozen=True, eq=False)
+class PerSuccess:
+    """A cost per trial that succeeds, c / P(success): what a prize costs where trials may fail.
+
+    A box that holds its prize with probability p only is opened 1/p times for each prize: p EI(x; g) = cost_scale c
+    is EI(x; g) = cost_scale c / p. So failures make points dear, and need no value of their own.
+    """
+
+    cost: CostModel
+    success: GP  # of 1 for trials that gave a value and 0 for those that failed
+
+    @property
+    def hyperparameters(self) -> Hyperparameters | None:
+        return self.cost.hyperparameters
+
+    def log_moment(self, X: Floats, power: float) -> Floats:
+        probability = np.clip(self.success.posterior(X)[0], LEAST_SUCCESS, 1.0)
+        return np.asarray(self.cost.log_moment(X, power) - power * np.log(probability))
+
+    def log_moment_and_grad(self, X: Floats, power: float) -> tuple[Floats, Floats]:
+        moment, gradient = self.cost.log_moment_and_grad(X, power)
+        mean, _, dmean, _ = self.success.posterior_with_grad(X)
+        inside = (mean > LEAST_SUCCESS) & (mean < 1.0)
+        probability = np.clip(mean, LEAST_SUCCESS, 1.0)
+        dlog = np.where(inside[:, None], dmean / probability[:, None], 0.0)
+        return moment - power * np.log(probability), gradient - power * dlog
+
+
+def per_success(cost: CostModel, space: Space, succeeded: Floats, failed: Floats) -> CostModel:
+    """The cost per success, given points (n, d) and (k, d) that did and did not give a value."""
+    if not len(failed):
+        return cost
+    X = np.concatenate([succeeded, failed])
+    outcome = np.concatenate([np.ones(len(succeeded)), np.zeros(len(failed))])
+    assumed = Hyperparameters((SUCCESS_LENGTH_SCALE,) * space.dimension, 0.25, 0.01)
+    success = GP.with_hyperparameters(X, outcome, assumed, categorical=space.categorical, mean=1.0, standardise=False)
+    return PerSuccess(cost, success)

@@ -130,15 +130,24 @@ class Embedding:
         return np.concatenate(columns, axis=1)
 
 
-def _wings(Z: Floats) -> tuple[Floats, Floats]:
-    """Rows (-2 z, |z|^2, 1) and rows (z, 1, |z|^2): their products are the squared distances."""
+def _left_wing(Z: Floats) -> Floats:
+    """Rows (-2 z, |z|^2, 1): their products with those of a right wing are the squared distances."""
     n, width = Z.shape
-    left, right = np.empty((n, width + 2)), np.empty((n, width + 2))
+    left = np.empty((n, width + 2))
     np.multiply(Z, -2.0, out=left[:, :width])
+    np.vecdot(Z, Z, out=left[:, width])
+    left[:, width + 1] = 1.0
+    return left
+
+
+def _right_wing(Z: Floats) -> Floats:
+    """Rows (z, 1, |z|^2)."""
+    n, width = Z.shape
+    right = np.empty((n, width + 2))
     right[:, :width] = Z
-    left[:, width + 1] = right[:, width] = 1.0
-    left[:, width] = right[:, width + 1] = np.einsum("ij,ij->i", Z, Z)
-    return left, right
+    right[:, width] = 1.0
+    np.vecdot(Z, Z, out=right[:, width + 1])
+    return right
 
 
 def _squared_distances(left: Floats, right: Floats) -> Floats:
@@ -167,7 +176,7 @@ class Gram:
     def correlation(self, length_scales: Floats) -> Floats:
         """The rho of all pairs, (n, n)."""
         self._scaled = self._points / length_scales[self._owner]
-        left, self._right = _wings(self._scaled)
+        left, self._right = _left_wing(self._scaled), _right_wing(self._scaled)
         for rows, columns in self._blocks():
             r2 = _squared_distances(left[rows], self._right[columns])
             self._matrix[rows, columns], self._slope[rows, columns] = self._kernel.value_and_slope(r2)
@@ -192,6 +201,20 @@ class Gram:
         spread = np.einsum("ik,ik->k", Z, Z * product[:, -1:] - product[:, :-1])
         return np.asarray(-4.0 * np.bincount(self._owner, weights=spread, minlength=self._d), dtype=np.float64)
 
+    def log_length_products(self, U: Floats) -> Floats:
+        """sum_j U_jp d rho_ij / d log ell_k, (d, n, p), for U (n, p), at the last length scales."""
+        n, p = U.shape
+        Z = self._scaled.T[:, :, None]  # (D, n, 1)
+        ZU = Z * U
+        # (z_i - z_j)^2 multiplied out: one symmetric product with U, z U and z^2 U serves all inputs.
+        columns = np.concatenate([U[None], ZU, Z * ZU]).transpose(1, 0, 2).reshape(n, -1)
+        product = blas.dsymm(1.0, self._slope.T, columns).T.reshape(-1, p, n).transpose(0, 2, 1)
+        first, second = np.split(product[1:], 2)
+        spread = Z * (Z * product[0] - 2.0 * first) + second
+        by_input = np.zeros((self._d, n, p))
+        np.add.at(by_input, self._owner, -2.0 * spread)
+        return by_input
+
     def _blocks(self) -> Iterator[tuple[slice, slice]]:
         """Blocks of rows that cover the lower triangle."""
         step = max(64, BLOCK_SIZE // (2 * self._n))
@@ -213,7 +236,7 @@ class CrossCovariance:
         self.output_scale = output_scale
         self._embedding = Embedding.of(X, categorical)
         self._inverse_scales = 1.0 / length_scales[self._embedding.owner]
-        _, self._design = _wings(self._embedding(X) * self._inverse_scales)
+        self._design = _right_wing(self._embedding(X) * self._inverse_scales)
 
     def extended(self, X: Floats) -> "CrossCovariance":
         """The same with the points X (k, d) after those of the design."""
@@ -226,24 +249,30 @@ class CrossCovariance:
 
     def value_and_slope(self, X: Floats) -> tuple[Floats, Floats]:
         """Covariances (m, n) and their derivatives in r2 (m, n)."""
-        left, _ = _wings(self._embedding(X) * self._inverse_scales)
+        left = _left_wing(self._embedding(X) * self._inverse_scales)
         value, slope = self.kernel.value_and_slope(_squared_distances(left, self._design))
         value *= self.output_scale
         slope *= self.output_scale
         return value, slope
 
     def pull(self, X: Floats, weights: Floats) -> Floats:
-        """sum_j weights_ij d r2(x_i, x_j) / d x_i, (m, d); zero for categories.
+        """sum_j weights_ij d r2(x_i, x_j) / d x_i, (*batch, m, d); zero for categories.
 
         Args:
             X: (m, d).
-            weights: (m, n) Already times the slope.
+            weights: (*batch, m, n) Already times the slope.
         """
         numbers = self._embedding.numbers
-        scale = self._inverse_scales[: len(numbers)]
-        gradient = np.zeros(X.shape)
-        own = (X[:, numbers] - self._embedding.centre) * scale * weights.sum(axis=1, keepdims=True)
-        gradient[:, numbers] = 2.0 * scale * (own - weights @ self._design[:, : len(numbers)])
+        n_numbers, total = len(numbers), len(self._inverse_scales)
+        scale = self._inverse_scales[:n_numbers]
+        product = weights @ self._design  # (*batch, m, D + 2): of the points, and of a column of ones
+        own = (X if n_numbers == X.shape[1] else X[:, numbers]) - self._embedding.centre
+        own *= scale
+        slope: Floats = (own * product[..., total, None] - product[..., :n_numbers]) * (2.0 * scale)
+        if n_numbers == X.shape[1]:
+            return slope
+        gradient = np.zeros((*weights.shape[:-1], X.shape[1]))
+        gradient[..., numbers] = slope
         return gradient
 
 

@@ -56,10 +56,7 @@ class Result:
         import pandas as pd
 
         columns = ("number", "state", "value", "cost", "predicted_cost", "external", "message")
-        rows = [
-            {**t.params, **{name: getattr(t, name) for name in columns}, "state": t.state.value} for t in self.trials
-        ]
-        return pd.DataFrame(rows)
+        return pd.DataFrame([{**t.params, **{name: getattr(t, name) for name in columns}} for t in self.trials])
 
 
 class _Outcome(NamedTuple):
@@ -166,12 +163,12 @@ class _Run:
         self,
         optimizer: Optimizer,
         fun: Callable[[dict[str, Value]], Any],
-        price_is_known: bool,
+        has_own_unit: bool,
         callbacks: Sequence[Callable[[Optimizer, Trial], None]],
         shown: "_Progress",
         first: list[dict[str, Value]],
     ) -> None:
-        self._optimizer, self._fun, self._price_is_known = optimizer, fun, price_is_known
+        self._optimizer, self._fun, self._has_own_unit = optimizer, fun, has_own_unit
         self._callbacks, self._shown, self._first = callbacks, shown, first
         self.last_error: str | None = None
 
@@ -204,7 +201,8 @@ class _Run:
             if outcome.error is not None:
                 raise _FailedError(outcome.error)
             value, cost = _read(outcome.returned)
-            paid = cost if cost is not None or self._price_is_known else max(outcome.seconds, 1e-9)
+            self._has_own_unit = self._has_own_unit or cost is not None
+            paid = cost if self._has_own_unit else max(outcome.seconds, 1e-9)
             ended = self._optimizer.tell(trial, value, cost=paid)
         except (_FailedError, InvalidInputError) as error:
             ended = self._fail(trial, str(error), outcome.seconds)
@@ -216,7 +214,8 @@ class _Run:
         if self.last_error is None:
             warnings.warn(f"trial {trial.number} failed and is charged: {message}", RuntimeWarning, stacklevel=5)
         self.last_error = message
-        cost = None if self._price_is_known else max(seconds, 1e-9)
+        # Where the function reports costs in a unit of its own, seconds are not one: the expected cost is charged.
+        cost = None if self._has_own_unit else max(seconds, 1e-9)
         return self._optimizer.fail(trial, cost=cost, message=message)
 
 

@@ -25,7 +25,7 @@ from pbgi.history import History, Trial
 from pbgi.parameter import Parameter
 from pbgi.plain import Value, require_fields, require_positive
 from pbgi.policy import PBGI, PBGID, POLICIES, Policy
-from pbgi.snapshot import Proposal, Snapshot
+from pbgi.snapshot import Proposal, Snapshot, failure_radius
 from pbgi.space import Space
 from pbgi.startup import START_SHARE, default_n_startup, start_point
 from pbgi.stopping import STOP_RULES, AnyOf, BudgetSpent, GittinsStop, Situation, StopReason, StopRule, _rules
@@ -221,8 +221,9 @@ class Optimizer:
     def _choose(self, trials: tuple[Trial, ...]) -> _Next:
         rng = np.random.default_rng([self._seed, len(trials)])
         seen = self._points(trials)
-        excluded = seen if math.isfinite(self._space.n_points) and not self._model.noisy else None
-        if excluded is not None and len(np.unique(excluded, axis=0)) >= self._space.n_points:
+        excluded = None if self._model.noisy else seen
+        full = len(seen) >= self._space.n_points and len(np.unique(seen, axis=0)) >= self._space.n_points
+        if full and excluded is not None:
             return _Next(None, {}, "exhausted")
         if self._space.dimension == 0:
             return _Next(Proposal(np.empty(0), None), {}, None)
@@ -285,11 +286,14 @@ class Optimizer:
             spent=self.spent,
             budget=self._budget,
             affordable=self._affordable(),
+            failed_radius=np.array([failure_radius(t, len(trials)) for t in self._history.failed]),
         )
         return snapshot, record
 
     def _cost_model(self, trials: tuple[Trial, ...]) -> CostModel:
-        paid = [t for t in trials if t.cost is not None]
+        # What a failure cost says little of what a value costs: it counts only while there is nothing else.
+        known = [t for t in trials if t.cost is not None]
+        paid = [t for t in known if t.value is not None] or known
         kind = self._cost or (LearnedCost() if paid else UniformCost())
         start = _recorded(trials, "cost_model", self._space.dimension)
         paid = paid[-MOST_VALUES:]

@@ -5,6 +5,7 @@ writes into the record of the trial, so that the history is all the state there 
 """
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,7 +21,7 @@ from pbgi.acquisition import (
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 from pbgi.maximize import Acquisition, SearchResult
-from pbgi.plain import require_positive
+from pbgi.plain import require_positive, set_fields
 from pbgi.snapshot import Proposal, Snapshot
 
 UCB_CONFIDENCE = 0.1
@@ -48,7 +49,7 @@ def _best_point(snapshot: Snapshot, acquisition: Acquisition, rng: np.random.Gen
 def _propose_by_index(
     snapshot: Snapshot, rng: np.random.Generator, cost_scale: float, **record: float
 ) -> Proposal | None:
-    found = snapshot.maximise(GittinsIndex(snapshot.model, snapshot.cost, cost_scale), rng)
+    found = snapshot.maximise(GittinsIndex(snapshot.model, snapshot.price, cost_scale), rng)
     return _proposal(snapshot, found, index=found.value, cost_scale=cost_scale, **record)
 
 
@@ -63,7 +64,7 @@ class PBGI:
     cost_scale: float
 
     def __post_init__(self) -> None:
-        require_positive("cost_scale", self.cost_scale)
+        set_fields(self, cost_scale=require_positive("cost_scale", self.cost_scale))
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest index."""
@@ -85,8 +86,9 @@ class PBGID:
 
     def __post_init__(self) -> None:
         if self.initial_cost_scale is not None:
-            require_positive("initial_cost_scale", self.initial_cost_scale)
-        if require_positive("decay", self.decay) <= 1.0:
+            set_fields(self, initial_cost_scale=require_positive("initial_cost_scale", self.initial_cost_scale))
+        set_fields(self, decay=require_positive("decay", self.decay))
+        if self.decay <= 1.0:
             raise InvalidInputError(f"decay must be greater than 1; got {self.decay!r}")
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
@@ -94,7 +96,8 @@ class PBGID:
         initial = self._initial(snapshot, rng)
         if initial is None:
             return None
-        cost_scale = max(initial / self.decay ** self._n_fired(snapshot), 1e-300)
+        # Written so that it underflows, quietly, where decay ** n would overflow.
+        cost_scale = max(initial * (1.0 / self.decay) ** self._n_fired(snapshot), sys.float_info.min)
         return _propose_by_index(snapshot, rng, cost_scale, initial_cost_scale=initial)
 
     def _initial(self, snapshot: Snapshot, rng: np.random.Generator) -> float | None:
@@ -104,10 +107,10 @@ class PBGID:
                 return float(recorded)
         if self.initial_cost_scale is not None:
             return self.initial_cost_scale
-        per_cost = LogExpectedImprovement(snapshot.model, snapshot.cost, snapshot.best_value, cost_power=1.0)
+        per_cost = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_value, cost_power=1.0)
         found = snapshot.maximise(per_cost, rng)
-        # Clipped far outside of any use: the smallest and largest rates whose logarithm has room on both sides.
-        return None if found.x is None else 0.5 * math.exp(min(max(found.value, -600.0), 600.0))
+        # Clipped far outside of any use, to where exp neither overflows nor loses digits.
+        return None if found.x is None else 0.5 * math.exp(min(max(found.value, -700.0), 700.0))
 
     def _n_fired(self, snapshot: Snapshot) -> int:
         """How many trials had an index, known before their value, strictly below the best value up to their own."""
@@ -209,7 +212,7 @@ class _Flat:
 
 
 def _log_ei(snapshot: Snapshot, cost_power: float) -> LogExpectedImprovement:
-    return LogExpectedImprovement(snapshot.model, snapshot.cost, snapshot.best_value, cost_power)
+    return LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_value, cost_power)
 
 
 POLICIES: tuple[type, ...] = (PBGI, PBGID, LogEI, LogEIPC, LogEICC, EI, EIPC, UCB, Thompson, RandomSearch)

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from pbgi.acquisition import Restricted
-from pbgi.arrays import Floats
-from pbgi.cost import CostModel
+from pbgi.acquisition import Cheapness, Restricted
+from pbgi.arrays import Bools, Floats
+from pbgi.cost import CostModel, per_success
 from pbgi.gp import GP
 from pbgi.history import Trial, TrialState
 from pbgi.maximize import Acquisition, SearchResult, build_pool, search
@@ -17,8 +17,10 @@ from pbgi.mixed import Grid
 from pbgi.space import Space
 
 N_INCUMBENTS = 3
-# A point this close to a failed one, in every coordinate, is not tried while there is anything else.
+# Around a point that has just failed nothing is tried this close, in every coordinate, while anything else is left. The
+# distance halves with every FAILURE_MEMORY trials: the border of a failing region may hold the best point of all.
 FAILURE_RADIUS = 0.05
+FAILURE_MEMORY = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,7 @@ class Snapshot:
         spent: Charged so far.
         budget: What may be spent, or None.
         affordable: What the next trial may be expected to cost; inf if anything.
+        failed_radius: (k,) How far around each failed point nothing is tried while there is anything else.
     """
 
     space: Space
@@ -52,6 +55,12 @@ class Snapshot:
     spent: float
     budget: float | None
     affordable: float = math.inf
+    failed_radius: Floats | float = FAILURE_RADIUS
+
+    @cached_property
+    def price(self) -> CostModel:
+        """What a point costs per success: what acquisition functions weigh, where some trials fail."""
+        return per_success(self.cost, self.space, self.X, self.failed)
 
     @cached_property
     def best_value(self) -> float:
@@ -66,9 +75,13 @@ class Snapshot:
         """The best allowed point: affordable, not excluded, and away from failures if there is such a point."""
         if pool is None:
             pool = build_pool(self.space.dimension, rng, incumbents=self._incumbents())
-        for avoid in (self.failed, self.failed[:0]) if len(self.failed) else (self.failed,):
-            restricted = Restricted(acquisition, self.cost, self.affordable, avoid, FAILURE_RADIUS)
-            free = math.isinf(self.affordable) and not len(avoid)
+        if not fits(self.cost, self.space.snap(pool), self.affordable).any():
+            pool = np.concatenate([pool, cheap_points(self.space, self.cost, pool, self.excluded, rng)])
+        radii = np.broadcast_to(self.failed_radius, len(self.failed))
+        for n_avoid in (len(self.failed), 0) if len(self.failed) else (0,):
+            avoid, radius = self.failed[:n_avoid], radii[:n_avoid]
+            restricted = Restricted(acquisition, self.cost, self.affordable, avoid, radius, self.space.categorical)
+            free = math.isinf(self.affordable) and n_avoid == 0
             target: Acquisition = acquisition if free else restricted
             found = search(target, pool, rng=rng, grids=grids_of(self.space), excluded=self.excluded)
             if found.x is not None and math.isfinite(found.value):
@@ -95,9 +108,33 @@ class Proposal:
     record: Mapping[str, float | list[float]] = field(default_factory=dict)
 
 
+def fits(cost: CostModel, X: Floats, affordable: float, order: float = 1.0) -> Bools:
+    """Which points (m, d) are expected to cost no more than what is affordable.
+
+    The expectation is E[c^order]^(1/order): at an order above 1 it is the warier, the less is known of the cost.
+    """
+    if math.isinf(affordable):
+        return np.ones(len(X), dtype=np.bool_)
+    limit = math.log(affordable) if affordable > 0 else -math.inf
+    return np.asarray(cost.log_moment(X, order) / order <= limit)
+
+
+def cheap_points(
+    space: Space, cost: CostModel, pool: Floats, excluded: Floats | None, rng: np.random.Generator
+) -> Floats:
+    """The cheapest points there are, with their neighbours: for when a pool holds none that is affordable."""
+    found = search(Cheapness(cost), pool, rng=rng, grids=grids_of(space), excluded=excluded)
+    return space.snap(build_pool(space.dimension, rng, n_sobol=0, incumbents=found.X_all[:N_INCUMBENTS]))
+
+
 def grids_of(space: Space) -> list[Grid | None]:
     """The grids of a space, as the search wants them."""
     return [
         None if levels is None else Grid(levels, ordered=not is_category)
         for levels, is_category in zip(space.grids, space.categorical, strict=True)
     ]
+
+
+def failure_radius(trial: Trial, n_trials: int) -> float:
+    """How far around a failed trial nothing is tried, when there have been so many trials since the first."""
+    return float(FAILURE_RADIUS * 0.5 ** ((n_trials - 1 - trial.number) / FAILURE_MEMORY))

@@ -12,13 +12,15 @@ import numpy as np
 from pbgi.arrays import Floats
 from pbgi.cost import CostModel
 from pbgi.maximize import build_pool
-from pbgi.snapshot import Proposal
+from pbgi.snapshot import Proposal, cheap_points, fits
 from pbgi.space import Space
 
-START_SHARE = 0.25
+START_SHARE = 0.2  # aimed at, so that with the surprises of unknown costs it stays within a quarter
 N_CANDIDATES = 512
 # A point four times as dear must be about 1.4 times as far from the others to be preferred.
 THRIFT = 0.25
+# A start must not be ruined by one trial in the dark: a learned cost counts by its root mean square.
+WARINESS = 2.0
 
 
 def default_n_startup(dimension: int) -> int:
@@ -49,17 +51,23 @@ def start_point(
     """
     if cost is None and math.isfinite(allowance) and not len(seen):
         return Proposal(space.snap(np.full(space.dimension, 0.5)), None)
-    candidates = space.snap(build_pool(space.dimension, rng, n_sobol=N_CANDIDATES))
-    candidates = candidates[~_is_among(candidates, excluded)]
-    log_cost = np.zeros(len(candidates)) if cost is None else cost.log_moment(candidates, 1.0)
-    fits = log_cost <= (math.log(allowance) if allowance > 0 else -math.inf)
-    if cost is None:
-        fits[:] = True
-    if not fits.any():
+    pool = space.snap(build_pool(space.dimension, rng, n_sobol=N_CANDIDATES))
+    candidates = _allowed(pool, cost, allowance, excluded)
+    if not len(candidates) and cost is not None:
+        candidates = _allowed(cheap_points(space, cost, pool, excluded, rng), cost, allowance, excluded)
+    if not len(candidates):
         return None
-    score = np.where(fits, np.log(_distances(space, candidates, seen) + 1e-12) - THRIFT * log_cost, -np.inf)
-    best = int(np.argmax(score))
+    log_cost = np.zeros(len(candidates)) if cost is None else cost.log_moment(candidates, 1.0)
+    score = np.log(_distances(space, candidates, seen) + 1e-12) - THRIFT * log_cost
+    # Sobol points come in mirrored pairs: rounded, so that equal scores stay equal whatever the unit of the costs.
+    best = int(np.argmax(np.round(score, 9)))
     return Proposal(candidates[best], None if cost is None else math.exp(log_cost[best]))
+
+
+def _allowed(X: Floats, cost: CostModel | None, allowance: float, excluded: Floats | None) -> Floats:
+    """The points that are neither excluded nor too dear."""
+    X = X[~_is_among(X, excluded)]
+    return X if cost is None else np.asarray(X[fits(cost, X, allowance)])
 
 
 def _distances(space: Space, X: Floats, seen: Floats) -> Floats:

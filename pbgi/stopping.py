@@ -14,7 +14,7 @@ from pbgi.acquisition import LogExpectedImprovement
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial
 from pbgi.index import gittins_index
-from pbgi.plain import require_positive
+from pbgi.plain import require_positive, set_fields
 from pbgi.snapshot import Snapshot
 
 
@@ -69,7 +69,8 @@ class _Combinable:
 
 
 def _rules(rule: Any) -> tuple[Any, ...]:
-    return rule.rules if isinstance(rule, AnyOf) else (rule,)
+    """The rules that a combination is made of, however nested; a single one of itself."""
+    return tuple(part for inner in rule.rules for part in _rules(inner)) if isinstance(rule, AnyOf) else (rule,)
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,12 @@ class AnyOf(_Combinable):
     """Stops when one of its rules does."""
 
     rules: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        set_fields(self, rules=tuple(self.rules))
+        for rule in self.rules:
+            if isinstance(rule, type) or not callable(getattr(rule, "reason", None)):
+                raise InvalidInputError(f"rules must be stop rules, objects with reason(); got {rule!r}")
 
     def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, float]:
         """What all rules noted."""
@@ -119,6 +126,10 @@ class BudgetSpent(_Combinable):
 
     overshoot: bool = False
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.overshoot, bool):
+            raise InvalidInputError(f"overshoot must be True or False; got {self.overshoot!r}")
+
     def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, float]:
         """Nothing to remember."""
         return {}
@@ -152,38 +163,38 @@ class GittinsStop(_Combinable):
     patience: int = 3
 
     def __post_init__(self) -> None:
-        require_positive("cost_scale", self.cost_scale)
+        set_fields(self, cost_scale=require_positive("cost_scale", self.cost_scale))
         if isinstance(self.patience, bool) or not isinstance(self.patience, int) or self.patience < 1:
             raise InvalidInputError(f"patience must be a positive whole number of trials; got {self.patience!r}")
 
     def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, float]:
-        """The point most worth its price: log(EI / (cost_scale E[c])), and what that is made of."""
-        per_cost = LogExpectedImprovement(snapshot.model, snapshot.cost, snapshot.best_value, cost_power=1.0)
+        """The point most worth its price, whatever the exchange rate: log(EI / E[c]), and what that is made of."""
+        per_cost = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_value, cost_power=1.0)
         found = snapshot.maximise(per_cost, rng)
-        if found.x is None:
+        if found.x is None or not math.isfinite(found.value):
             return {}
-        worth = found.value - math.log(self.cost_scale)
-        log_cost = float(snapshot.cost.log_moment(found.x[None], 1.0)[0])
         mean, std = snapshot.model.posterior(found.x[None])
-        index = float(gittins_index(mean, std, math.log(self.cost_scale) + log_cost)[0])
-        price = self.cost_scale * math.exp(log_cost)
-        gain = price * math.expm1(min(worth, 700.0))
-        return {"worth": worth, "worth_index": index, "worth_cost": math.exp(log_cost), "worth_gain": gain}
+        log_cost = snapshot.cost.log_moment(found.x[None], 1.0)
+        numbers = {"worth_mean": mean, "worth_std": std, "worth_log_cost": log_cost}
+        return {"worth": found.value} | {name: float(number[0]) for name, number in numbers.items()}
 
     def reason(self, situation: Situation) -> StopReason | None:
         """Not worth it, `patience` times in a row."""
         asked = [trial.record["worth"] for trial in situation.trials if "worth" in trial.record]
         recent: list[Any] = [*asked[len(asked) - self.patience + 1 :], situation.note.get("worth", math.inf)]
-        if len(asked) < self.patience - 1 or any(worth > 0 for worth in recent):
+        log_scale = math.log(self.cost_scale)
+        if len(asked) < self.patience - 1 or any(worth > log_scale for worth in recent):
             return None
         values = [situation.sign * t.value for t in situation.trials if t.value is not None]
-        index, cost, gain = (situation.note[f"worth_{name}"] for name in ("index", "cost", "gain"))
-        best = situation.sign * max(values)
+        worth, mean, std, log_cost = (situation.note[f"worth{part}"] for part in ("", "_mean", "_std", "_log_cost"))
+        index = situation.sign * float(gittins_index(mean, std, log_scale + log_cost))
+        best, cost = situation.sign * max(values), math.exp(log_cost)
+        gain = math.exp(log_scale + log_cost) * math.expm1(worth - log_scale)
         message = (
-            f"no further trial is worth its price: the best index, {situation.sign * index:g}, does not beat the best "
-            f"value, {best:g}; the most promising trial would cost {cost:g} and lose {-gain:g} net"
+            f"no further trial is worth its price: the most promising one has index {index:g}, which does not beat the "
+            f"best value, {best:g}; it would cost {cost:g} and lose {abs(gain):g} net"
         )
-        numbers = {"index": situation.sign * index, "best_value": best, "predicted_cost": cost, "net_gain": gain}
+        numbers = {"index": index, "best_value": best, "predicted_cost": cost, "net_gain": gain}
         return StopReason("GittinsStop", message, numbers)
 
 

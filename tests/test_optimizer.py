@@ -1,0 +1,553 @@
+"""Ask and tell: bookkeeping, determinism, invariance, budgets, and everything that must not break it."""
+
+import itertools
+import json
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import pbgi
+from pbgi import Categorical, Float, Integer, InvalidInputError, Optimizer
+from pbgi.history import TrialState
+
+SPACE = {"lr": Float(1e-5, 1e-1, log=True), "layers": Integer(1, 8), "act": Categorical(["relu", "tanh"]), "fixed": 3}
+PLANE = {"x": Float(0, 1), "y": Float(-2, 2)}
+
+
+def bowl(params):
+    return (params["x"] - 0.3) ** 2 + (params["y"] - 1) ** 2
+
+
+def price(params):
+    return 1.0 + 20.0 * params["x"]
+
+
+def run(optimizer, n, value=bowl, cost=price):
+    """Run n trials and return their params."""
+    points = []
+    for _ in range(n):
+        trial = optimizer.ask()
+        points.append(trial.params)
+        optimizer.tell(trial, value(trial.params), cost=cost(trial.params) if cost else None)
+    return points
+
+
+def distance(a, b, space):
+    """Largest difference of two points, as a share of the range."""
+    return float(np.max(np.abs(space.to_unit(a) - space.to_unit(b))))
+
+
+# The loop of the README -----------------------------------------------------------------------------------------------
+
+
+def test_the_loop_ends_within_the_budget():
+    optimizer = Optimizer(SPACE, budget=60, seed=0)
+    while (reason := optimizer.should_stop()) is None:
+        trial = optimizer.ask()
+        assert set(trial.params) == set(SPACE)
+        assert trial.params["fixed"] == 3
+        optimizer.tell(trial, math.log(trial.params["lr"]) ** 2, cost=1.0 + trial.params["layers"])
+    assert reason.rule == "BudgetSpent"
+    assert optimizer.spent == pytest.approx(sum(1.0 + t.params["layers"] for t in optimizer.trials))
+    assert optimizer.spent <= 60 * 1.05
+    assert optimizer.best.value == min(t.value for t in optimizer.trials)
+
+
+def test_it_finds_the_minimum_and_the_maximum():
+    down, up = Optimizer(PLANE, seed=1), Optimizer(PLANE, direction="maximize", seed=1)
+    run(down, 30)
+    run(up, 30, value=lambda p: -bowl(p))
+    assert down.best.value < 1e-3
+    assert up.best.value == -down.best.value  # the mirror image, to the bit
+    assert [t.params for t in up.trials] == [t.params for t in down.trials]
+
+
+def test_it_goes_where_it_is_cheap_first():
+    """Two equally deep holes, one twenty times as dear: the cheap one is found, the dear one left alone."""
+
+    def holes(params):
+        return min((params["x"] - 0.1) ** 2, (params["x"] - 0.9) ** 2) * 10 + (params["y"] - 1) ** 2
+
+    optimizer = Optimizer(PLANE, budget=100, cost=pbgi.KnownCost(lambda p: 1 + 40 * p["x"]), seed=0)
+    while optimizer.should_stop() is None:
+        trial = optimizer.ask()
+        optimizer.tell(trial, holes(trial.params))
+    assert optimizer.best.value < 0.01
+    assert optimizer.best.params["x"] < 0.3
+    assert np.mean([t.params["x"] < 0.4 for t in optimizer.trials]) > 0.7
+
+
+# Determinism ----------------------------------------------------------------------------------------------------------
+
+STORY = """
+import sys, pbgi
+space = {"x": pbgi.Float(0, 1), "k": pbgi.Integer(1, 9), "c": pbgi.Categorical(["u", "v"])}
+optimizer = pbgi.Optimizer(space, budget=50, seed=7)
+trials = []
+for i in range(14):
+    trials.append(optimizer.ask())
+    if i % 3 == 2:
+        for trial in reversed(trials):
+            if trial.number % 5 == 4:
+                optimizer.fail(trial, cost=0.5, message="lost")
+            else:
+                optimizer.tell(trial, (trial.params["x"] - 0.4) ** 2 + trial.params["k"], cost=1 + trial.params["x"])
+        trials = []
+    if i == SAVE_AT:
+        optimizer = pbgi.Optimizer.from_json(optimizer.to_json())
+print(optimizer.to_json())
+"""
+
+
+def test_same_history_and_seed_same_suggestion_bit_for_bit():
+    """In another process, and saved and loaded at any moment."""
+    plain = STORY.replace("SAVE_AT", "-1")
+    saved = STORY.replace("i == SAVE_AT", "True")
+    outputs = {
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        for code in (plain, plain, saved)
+    }
+    assert len(outputs) == 1
+
+
+def test_asking_again_without_telling_gives_another_point():
+    optimizer = Optimizer(PLANE, seed=0)
+    trials = optimizer.ask(6)
+    assert len({(t.params["x"], t.params["y"]) for t in trials}) == 6
+    run(optimizer, 10)
+    later = optimizer.ask(5)
+    points = np.array([optimizer.space.to_unit(t.params) for t in later])
+    gaps = np.linalg.norm(points[:, None] - points[None], axis=2)[np.triu_indices(5, 1)]
+    assert gaps.min() > 1e-4
+
+
+def test_different_seeds_differ_and_none_is_random():
+    first = [Optimizer(PLANE, seed=s).ask().params for s in (0, 1)]
+    assert first[0] != first[1]
+    assert Optimizer(PLANE).ask().params != Optimizer(PLANE).ask().params
+
+
+def test_should_stop_changes_nothing():
+    a, b = Optimizer(PLANE, budget=100, seed=3), Optimizer(PLANE, budget=100, seed=3)
+    for _ in range(10):
+        for _ in range(2):
+            assert a.should_stop() is None
+        ta, tb = a.ask(), b.ask()
+        assert ta.params == tb.params
+        a.tell(ta, bowl(ta.params), cost=1.5)
+        b.tell(tb, bowl(tb.params), cost=1.5)
+
+
+# Units ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1e-3, 7.0, 1e6])
+def test_multiplying_costs_changes_nothing(scale):
+    plain = Optimizer(PLANE, budget=1000, seed=5)
+    scaled = Optimizer(PLANE, budget=1000 * scale, seed=5)
+    for a, b in zip(run(plain, 16), run(scaled, 16, cost=lambda p: scale * price(p)), strict=True):
+        assert distance(a, b, plain.space) <= 1e-6
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1e-6, 0.0), (3.0, -40.0), (1e5, 1e6)])
+def test_rescaling_and_shifting_the_objective_changes_nothing(scale, shift):
+    plain, moved = Optimizer(PLANE, budget=1000, seed=6), Optimizer(PLANE, budget=1000, seed=6)
+    there = run(moved, 16, value=lambda p: scale * bowl(p) + shift)
+    for a, b in zip(run(plain, 16), there, strict=True):
+        assert distance(a, b, plain.space) <= 1e-6
+
+
+# Budgets --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("slope", [3, -3])
+def test_the_start_is_expected_to_use_at_most_a_quarter_of_the_budget(slope):
+    """Costs over three orders of magnitude, unknown beforehand; the expectation is over seeds."""
+    shares = []
+    for seed in range(10):
+        optimizer = Optimizer(PLANE, budget=2000, seed=seed)
+        while not any("index" in t.record for t in optimizer.trials):
+            trial = optimizer.ask()
+            exponent = slope * trial.params["x"] if slope > 0 else slope * (trial.params["x"] - 1)
+            optimizer.tell(trial, bowl(trial.params), cost=10.0**exponent)
+        shares.append(sum(t.cost for t in optimizer.trials if "index" not in t.record) / 2000)
+    assert np.mean(shares) <= 0.25
+
+
+def test_known_costs_start_cheap():
+    cheap = Optimizer(PLANE, budget=200, cost=pbgi.KnownCost(lambda p: 10.0 ** (3 * p["x"])), seed=0)
+    run(cheap, 6, cost=None)
+    assert cheap.spent <= 50
+    assert max(t.params["y"] for t in cheap.trials) - min(t.params["y"] for t in cheap.trials) > 2
+
+
+def test_no_trial_is_started_that_is_expected_not_to_fit():
+    known = pbgi.KnownCost(price)
+    optimizer = Optimizer(PLANE, budget=60, cost=known, seed=2)
+    while (reason := optimizer.should_stop()) is None:
+        trial = optimizer.ask()
+        assert trial.predicted_cost == pytest.approx(price(trial.params), rel=1e-9)
+        assert trial.predicted_cost <= 60 - optimizer.spent + 1e-9
+        optimizer.tell(trial, bowl(trial.params))
+    assert optimizer.spent <= 60
+    assert reason.numbers["left"] == pytest.approx(60 - optimizer.spent)
+    with pytest.raises(pbgi.NothingLeftError, match="fit"):
+        optimizer.ask()
+
+
+def test_overshoot_is_the_rule_of_the_paper():
+    optimizer = Optimizer(PLANE, budget=60, cost=pbgi.KnownCost(price), stop=pbgi.BudgetSpent(overshoot=True), seed=2)
+    while optimizer.should_stop() is None:
+        before = optimizer.spent
+        trial = optimizer.ask()
+        optimizer.tell(trial, bowl(trial.params))
+    assert before < 60 <= optimizer.spent
+
+
+def test_running_trials_reserve_what_they_are_expected_to_cost():
+    optimizer = Optimizer(PLANE, budget=100, cost=pbgi.KnownCost(price), seed=0)
+    trials = optimizer.ask(3)
+    assert optimizer.reserved == pytest.approx(sum(price(t.params) for t in trials))
+    assert optimizer.remaining == pytest.approx(100 - optimizer.reserved)
+    optimizer.tell(trials[1], 1.0, cost=2.0)
+    optimizer.fail(trials[0], cost=7.0)
+    assert optimizer.spent == 9.0
+    assert optimizer.reserved == pytest.approx(price(trials[2].params))
+
+
+def test_price_list_times_learned_duration():
+    """The known factor alone varies: what is learned is the constant duration."""
+    cost = pbgi.LearnedCost(known_factor=lambda p: 1.0 if p["machine"] == "small" else 8.0)
+    space = {"x": Float(0, 1), "machine": Categorical(["small", "big"])}
+    optimizer = Optimizer(space, cost=cost, budget=500, seed=0)
+    for _ in range(14):
+        trial = optimizer.ask()
+        factor = 1.0 if trial.params["machine"] == "small" else 8.0
+        optimizer.tell(trial, (trial.params["x"] - 0.5) ** 2, cost=3.0 * factor)
+    trial = optimizer.ask()
+    expected = 3.0 if trial.params["machine"] == "small" else 24.0
+    assert trial.predicted_cost == pytest.approx(expected, rel=0.2)
+
+
+def test_observations_from_elsewhere_inform_and_cost_nothing():
+    optimizer = Optimizer(PLANE, budget=100, seed=0)
+    for x in np.linspace(0, 1, 6):
+        for y in (-1.0, 0.5, 1.5):
+            optimizer.tell({"x": float(x), "y": y}, bowl({"x": x, "y": y}), cost=price({"x": x}))
+    assert optimizer.spent == 0
+    assert all(t.external for t in optimizer.trials)
+    trial = optimizer.ask()
+    assert "index" in trial.record  # no start needed any more
+    assert trial.predicted_cost == pytest.approx(price(trial.params), rel=0.2)
+
+
+def test_stops_when_no_trial_is_worth_its_price():
+    optimizer = Optimizer(PLANE, policy=pbgi.PBGI(cost_scale=0.02), cost=pbgi.UniformCost(), seed=0)
+    while (reason := optimizer.should_stop()) is None:
+        trial = optimizer.ask()
+        optimizer.tell(trial, bowl(trial.params))
+        assert len(optimizer.trials) < 60
+    assert reason.rule == "GittinsStop"
+    assert reason.numbers["net_gain"] <= 0
+    assert reason.numbers["best_value"] == optimizer.best.value
+    assert reason.numbers["index"] >= optimizer.best.value  # minimising: what the best box is worth is no better
+    assert "worth its price" in str(reason)
+    dearer = Optimizer(PLANE, policy=pbgi.PBGI(cost_scale=2.0), cost=pbgi.UniformCost(), seed=0)
+    while dearer.should_stop() is None:
+        trial = dearer.ask()
+        dearer.tell(trial, bowl(trial.params))
+    assert len(dearer.trials) < len(optimizer.trials)
+
+
+# Spaces ---------------------------------------------------------------------------------------------------------------
+
+
+def test_finite_spaces_do_not_repeat_and_end():
+    space = {"a": Integer(1, 3), "b": Categorical(["u", "v"]), "c": Integer(0, 4, step=2)}
+    optimizer = Optimizer(space, seed=0)
+    points = []
+    while (reason := optimizer.should_stop()) is None:
+        trial = optimizer.ask()
+        points.append(tuple(trial.params.values()))
+        optimizer.tell(trial, trial.params["a"] * (trial.params["b"] == "u") + trial.params["c"], cost=1.0)
+    assert len(points) == len(set(points)) == 18
+    assert reason.rule == "SpaceExhausted"
+    assert "every one of the 18 points" in reason.message
+    with pytest.raises(pbgi.NothingLeftError, match="18 points"):
+        optimizer.ask()
+
+
+def test_noisy_finite_spaces_may_repeat():
+    optimizer = Optimizer({"a": Integer(1, 3)}, model=pbgi.GPConfig(noisy=True), seed=0)
+    run(optimizer, 8, value=lambda p: float(p["a"]), cost=None)
+    assert len(optimizer.trials) == 8
+    assert optimizer.should_stop() is None
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        {"x": Float(2.0, 2.0)},
+        {"x": Categorical(["only"])},
+        {"x": Float(0, 1), "same": Float(3.0, 3.0), "one": Categorical([None])},
+        {"x": 5},
+        {f"x{i}": Float(0, 1) for i in range(100)},
+        {"n": Integer(1, 10**6, log=True)},
+        {"n": Integer(-5, 10**5)},
+    ],
+    ids=["point", "one choice", "partly fixed", "all fixed", "d=100", "log integer", "wide integer"],
+)
+def test_odd_spaces(space):
+    optimizer = Optimizer(space, seed=0)
+    n = 0
+    while optimizer.should_stop() is None and n < 12:
+        trial = optimizer.ask()
+        optimizer.space.check(trial.params)
+        optimizer.tell(trial, float(n), cost=1.0)
+        n += 1
+    assert n == min(12, optimizer.space.n_points)
+
+
+# What must not break it -----------------------------------------------------------------------------------------------
+
+
+def test_constant_objective_keeps_moving():
+    optimizer = Optimizer(PLANE, seed=0)
+    points = run(optimizer, 40, value=lambda _: 1.0)
+    assert len({(p["x"], p["y"]) for p in points}) >= 36
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda v, _: v * 1e-300,
+        lambda v, _: v * 1e300,
+        lambda v, _: v + 1e12,
+        lambda v, i: 1e30 if i == 5 else v,
+        lambda v, i: -1e30 if i == 5 else v,
+        lambda v, i: 0.0 if i < 8 else v,
+    ],
+    ids=["tiny", "huge", "shifted", "outlier", "good outlier", "zeros first"],
+)
+def test_wild_values(transform):
+    optimizer = Optimizer(PLANE, seed=0, budget=1000)
+    for i in range(20):
+        trial = optimizer.ask()
+        optimizer.tell(trial, transform(bowl(trial.params), i), cost=price(trial.params))
+    assert len({(t.params["x"], t.params["y"]) for t in optimizer.trials}) >= 18
+
+
+def test_costs_over_twelve_orders_of_magnitude():
+    optimizer = Optimizer(PLANE, seed=0, budget=1e9)
+    for _ in range(20):
+        trial = optimizer.ask()
+        optimizer.tell(trial, bowl(trial.params), cost=10.0 ** (12 * trial.params["x"] - 6))
+    assert optimizer.spent < 1e9
+
+
+def test_copies_of_one_point_with_different_values():
+    optimizer = Optimizer(PLANE, seed=0)
+    for i in range(20):
+        optimizer.tell({"x": 0.5, "y": 0.5}, float(i % 7), cost=1.0 + i % 3)
+    trials = optimizer.ask(4)
+    assert len({(t.params["x"], t.params["y"]) for t in trials}) == 4
+
+
+def test_all_first_trials_fail():
+    optimizer = Optimizer(PLANE, seed=0, budget=100)
+    for _ in range(12):
+        optimizer.fail(optimizer.ask(), cost=1.0, message="boom")
+    points = np.array([optimizer.space.to_unit(t.params) for t in optimizer.trials])
+    gaps = np.linalg.norm(points[:, None] - points[None], axis=2)[np.triu_indices(12, 1)]
+    assert gaps.min() > 0.05
+    run(optimizer, 5)
+    assert optimizer.best is not None
+    assert optimizer.spent > 12
+
+
+def test_failing_regions_are_left_alone():
+    """Everything right of 0.5 fails, where the objective would be best."""
+    optimizer = Optimizer(PLANE, seed=1)
+    n_failed = 0
+    for _ in range(40):
+        trial = optimizer.ask()
+        if trial.params["x"] > 0.5:
+            optimizer.fail(trial, cost=1.0)
+            n_failed += 1
+        else:
+            optimizer.tell(trial, (trial.params["x"] - 0.7) ** 2 + (trial.params["y"] - 1) ** 2, cost=1.0)
+    failed = [t for t in optimizer.trials if t.state is TrialState.FAILED]
+    assert len(failed) == n_failed
+    for earlier, later in itertools.combinations(failed, 2):
+        if later.number - earlier.number <= 30:  # not at once: at half the distance after thirty trials
+            assert distance(earlier.params, later.params, optimizer.space) >= 0.025
+    assert optimizer.best.value < 0.3**2  # at the border it is 0.2^2: it came closer than 0.1
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float64("nan")])
+def test_values_that_are_not_finite_fail_the_trial_not_the_run(value):
+    optimizer = Optimizer(PLANE, seed=0)
+    trial = optimizer.tell(optimizer.ask(), value, cost=1.0)
+    assert trial.state is TrialState.FAILED
+    assert "finite" in trial.message
+    assert optimizer.best is None
+    assert optimizer.spent == 1.0
+    run(optimizer, 2)
+
+
+def test_telling_twice():
+    optimizer = Optimizer(PLANE, seed=0)
+    a, b = optimizer.ask(2)
+    done = optimizer.tell(b.number, 2.0, cost=1.0)
+    assert optimizer.tell(b, 2.0, cost=1.0) == done
+    with pytest.raises(pbgi.TrialStateError, match=r"2\.0"):
+        optimizer.tell(b, 3.0, cost=1.0)
+    with pytest.raises(pbgi.UnknownTrialError):
+        optimizer.tell(7, 1.0)
+    foreign = Optimizer(PLANE, seed=99).ask()
+    with pytest.raises(pbgi.UnknownTrialError, match="other params"):
+        optimizer.tell(foreign, 1.0)
+    assert optimizer.trials[a.number].state is TrialState.RUNNING
+
+
+@pytest.mark.parametrize("value", [None, "1", [1.0], 1j, True])
+def test_values_of_other_types_are_refused_before_anything_changes(value):
+    optimizer = Optimizer(PLANE, seed=0)
+    trial = optimizer.ask()
+    before = optimizer.to_json()
+    with pytest.raises(InvalidInputError, match="value must be a real number"):
+        optimizer.tell(trial, value, cost=1.0)
+    assert optimizer.to_json() == before
+
+
+@pytest.mark.parametrize("cost", [0, -1.0, math.nan, math.inf, "2", True])
+def test_costs_that_are_not_positive_are_refused(cost):
+    optimizer = Optimizer(PLANE, seed=0)
+    trial = optimizer.ask()
+    with pytest.raises(InvalidInputError, match="cost must be a positive, finite number"):
+        optimizer.tell(trial, 1.0, cost=cost)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"direction": "minimise"}, "direction must be 'minimize' or 'maximize'; got 'minimise'"),
+        ({"budget": 0}, "budget must be a positive, finite number; got 0"),
+        ({"budget": -3.0}, "budget must be a positive, finite number; got -3.0"),
+        ({"budget": math.nan}, "budget must be a positive"),
+        ({"budget": "60s"}, "budget must be a positive"),
+        ({"cost": lambda _: 1.0}, "cost must be None or an object with fit"),
+        ({"policy": "PBGI"}, "policy must be None or an object with propose"),
+        ({"policy": pbgi.PBGID}, "policy must be None or an object with propose"),
+        ({"stop": 10}, "stop must be None or an object with reason"),
+        ({"model": "rbf"}, "model must be a GPConfig; got 'rbf'"),
+        ({"n_startup_trials": 0}, "positive whole number; got 0"),
+        ({"seed": -1}, "seed must be a whole number that is not negative; got -1"),
+        ({"seed": 1.5}, "seed must be"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, message):
+    with pytest.raises(InvalidInputError, match=message):
+        Optimizer(PLANE, **arguments)
+
+
+def test_unknown_keyword_is_refused():
+    with pytest.raises(TypeError, match="bugdet"):
+        Optimizer(PLANE, bugdet=3)
+
+
+def test_budget_needs_costs():
+    optimizer = Optimizer(PLANE, budget=10, seed=0)
+    with pytest.raises(InvalidInputError, match="cost must be told, since the budget counts it"):
+        optimizer.tell(optimizer.ask(), 1.0)
+    counted = Optimizer(PLANE, budget=10, cost=pbgi.UniformCost(), seed=0)
+    run(counted, 10, cost=None)
+    assert counted.spent == 10
+    assert counted.should_stop().rule == "BudgetSpent"
+
+
+# Saving ---------------------------------------------------------------------------------------------------------------
+
+
+def test_json_holds_everything():
+    stop = pbgi.BudgetSpent() | pbgi.MaxTrials(9)
+    optimizer = Optimizer(SPACE, budget=50, direction="maximize", policy=pbgi.LogEICC(), stop=stop, seed=4)
+    run(optimizer, 5, value=lambda p: p["lr"], cost=lambda _: 1.0)
+    again = Optimizer.from_json(optimizer.to_json())
+    assert again.to_json() == optimizer.to_json()
+    assert again.trials == optimizer.trials
+    assert again.ask().params == optimizer.ask().params
+
+
+def test_functions_must_be_given_again():
+    optimizer = Optimizer(PLANE, cost=pbgi.KnownCost(price), seed=0)
+    run(optimizer, 7, cost=None)
+    text = optimizer.to_json()
+    with pytest.raises(InvalidInputError, match="cost must be given again, a KnownCost"):
+        Optimizer.from_json(text)
+    assert Optimizer.from_json(text, cost=pbgi.KnownCost(price)).ask().params == optimizer.ask().params
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: d.pop("seed"), "missing: 'seed'"),
+        (lambda d: d.update(surprise=1), "unknown: 'surprise'"),
+        (lambda d: d.update(format=99), "format must be 1; got 99"),
+        (lambda d: d["policy"].update(kind="os.system"), "kind of policy must be one of"),
+        (lambda d: d["policy"].update(decay=0.5), "decay must be greater than 1"),
+        (lambda d: d["model"].update(kernel="linear"), "kernel"),
+        (lambda d: d["history"]["trials"][0].update(value="1"), "value of trial 0"),
+        (lambda d: d["history"]["trials"][0]["params"].update(x=3.0), "x"),
+    ],
+)
+def test_json_from_elsewhere_is_checked(change, message):
+    optimizer = Optimizer(PLANE, seed=0)
+    run(optimizer, 2)
+    data = json.loads(optimizer.to_json())
+    change(data)
+    with pytest.raises(InvalidInputError, match=message):
+        Optimizer.from_json(json.dumps(data))
+    with pytest.raises(InvalidInputError, match="text must be what to_json wrote"):
+        Optimizer.from_json("not json")
+
+
+# Whatever comes -------------------------------------------------------------------------------------------------------
+
+parameters = st.one_of(
+    st.builds(Float, st.floats(-1e3, 0), st.floats(0.1, 1e3)),
+    st.builds(Float, st.floats(1e-6, 1e-3), st.floats(1e-2, 1e3), log=st.just(True)),
+    st.builds(Integer, st.integers(-5, 0), st.integers(0, 30)),
+    st.builds(Categorical, st.lists(st.text(max_size=3), min_size=1, max_size=4, unique=True)),
+)
+spaces = st.dictionaries(st.text(min_size=1, max_size=4), parameters, min_size=1, max_size=4)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(spaces, st.data())
+def test_any_space_and_history(space, data):
+    optimizer = Optimizer(space, seed=data.draw(st.integers(0, 100)), budget=data.draw(st.none() | st.floats(1, 100)))
+    running, expected = [], 0.0
+    for _ in range(data.draw(st.integers(1, 12))):
+        if optimizer.should_stop() is not None:
+            break
+        running.append(optimizer.ask())
+        optimizer.space.check(running[-1].params)
+        if data.draw(st.booleans()):
+            trial = running.pop(data.draw(st.integers(0, len(running) - 1)))
+            cost = data.draw(st.floats(1e-3, 1e3))
+            expected += cost
+            if data.draw(st.integers(0, 4)):
+                optimizer.tell(trial, data.draw(st.floats(-1e9, 1e9)), cost=cost)
+            else:
+                optimizer.fail(trial, cost=cost)
+    assert optimizer.spent == pytest.approx(expected, rel=1e-12)
+    assert Optimizer.from_json(optimizer.to_json()).trials == optimizer.trials
+    if math.isfinite(optimizer.space.n_points):
+        keys = [optimizer.space.key(t.params) for t in optimizer.trials]
+        assert len(keys) == len(set(keys))
