@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from pbgi.gp_config import GPConfig
     from pbgi.history import Trial, TrialState
     from pbgi.index import gittins_index, gittins_index_and_grad, inverse_log_h, log_h
-    from pbgi.minimize import Result, minimize
     from pbgi.optimizer import Optimizer
     from pbgi.parameter import Categorical, Float, Integer
     from pbgi.policy import EI, EIPC, PBGI, PBGID, UCB, LogEI, LogEICC, LogEIPC, RandomSearch, Thompson
+    from pbgi.run import Result, minimize
     from pbgi.space import Space
     from pbgi.stopping import BudgetSpent, GittinsStop, MaxTrials, StopReason
 
@@ -27,10 +27,10 @@ _HOMES = {
     "gp_config": ("GPConfig",),
     "history": ("Trial", "TrialState"),
     "index": ("gittins_index", "gittins_index_and_grad", "inverse_log_h", "log_h"),
-    "minimize": ("Result", "minimize"),
     "optimizer": ("Optimizer",),
     "parameter": ("Categorical", "Float", "Integer"),
     "policy": ("EI", "EIPC", "PBGI", "PBGID", "UCB", "LogEI", "LogEICC", "LogEIPC", "RandomSearch", "Thompson"),
+    "run": ("Result", "minimize"),
     "space": ("Space",),
     "stopping": ("BudgetSpent", "GittinsStop", "MaxTrials", "StopReason"),
 }

@@ -56,7 +56,7 @@ class Optimizer:
         budget: What may be spent, in the unit of the costs.
         policy: How points are chosen; by default the decaying Gittins index, `PBGID()`. `PBGI(cost_scale=...)` takes
             an exchange rate and, unless `stop` says otherwise, stops when no trial is worth its price.
-        stop: When to stop; by default when the budget is spent, see `pbgi.stopping`.
+        stop: When to stop, besides when the budget is spent, see `pbgi.stopping`.
         model: What is assumed of the objective.
         n_startup_trials: Points before the model takes over; by default 2 (d + 1), fewer if they would take more than
             a quarter of the budget.
@@ -83,7 +83,7 @@ class Optimizer:
         self._cost = _checked("cost", cost, "fit")
         self._budget = None if budget is None else require_positive("budget", budget)
         self._policy: Policy = _checked("policy", policy, "propose") or PBGID()
-        self._stop: StopRule = _checked("stop", stop, "reason") or _default_stop(self._policy, self._budget)
+        self._stop = _stop_rule(_checked("stop", stop, "reason"), self._policy, self._budget)
         if model is not None and not isinstance(model, GPConfig):
             raise InvalidInputError(f"model must be a GPConfig; got {model!r}")
         self._model = model or GPConfig()
@@ -142,8 +142,14 @@ class Optimizer:
         return self._history.complete(own.number, value, cost)
 
     def fail(self, trial: Trial | int, *, cost: float | None = None, message: str | None = None) -> Trial:
-        """Record that a trial ended without a value; it is charged all the same."""
-        return self._history.fail(self._own(trial).number, cost, message)
+        """Record that a trial ended without a value; it is charged all the same, by default what was expected."""
+        own = self._own(trial)
+        if cost is None and own.predicted_cost is None and self._budget is not None:
+            raise InvalidInputError(
+                f"cost must be told, since the budget counts it and nothing is known of costs yet; got cost=None for "
+                f"trial {own.number}"
+            )
+        return self._history.fail(own.number, cost, message)
 
     def should_stop(self) -> StopReason | None:
         """Why to stop now, or None."""
@@ -414,11 +420,14 @@ def _threadpools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _default_stop(policy: Policy, budget: float | None) -> StopRule:
-    rules: list[Any] = [] if budget is None else [BudgetSpent()]
-    if isinstance(policy, PBGI):
-        rules.append(GittinsStop(policy.cost_scale))
-    return AnyOf(tuple(rules))
+def _stop_rule(given: StopRule | None, policy: Policy, budget: float | None) -> StopRule:
+    """What was given, or an exchange rate's own rule; a budget always holds, in the way asked for."""
+    rules: tuple[Any, ...] = () if given is None else _rules(given)
+    if given is None and isinstance(policy, PBGI):
+        rules = (GittinsStop(policy.cost_scale),)
+    if budget is not None and not any(isinstance(rule, BudgetSpent) for rule in rules):
+        rules = (BudgetSpent(), *rules)
+    return AnyOf(rules)
 
 
 def _subset(completed: tuple[Trial, ...], sign: float) -> tuple[Trial, ...]:

@@ -67,7 +67,7 @@ def start_point(
 def _allowed(X: Floats, cost: CostModel | None, allowance: float, excluded: Floats | None) -> Floats:
     """The points that are neither excluded nor too dear."""
     X = X[~_is_among(X, excluded)]
-    return X if cost is None else np.asarray(X[fits(cost, X, allowance)])
+    return X if cost is None else np.asarray(X[fits(cost, X, allowance, WARINESS)])
 
 
 def _distances(space: Space, X: Floats, seen: Floats) -> Floats:

@@ -150,6 +150,9 @@ class BudgetSpent(_Combinable):
         return None
 
 
+_PARTS = ("mean", "std", "log_price", "log_cost")
+
+
 @dataclass(frozen=True)
 class GittinsStop(_Combinable):
     """Stops when no point is worth its price: no expected improvement exceeds cost_scale times the expected cost.
@@ -174,9 +177,9 @@ class GittinsStop(_Combinable):
         if found.x is None or not math.isfinite(found.value):
             return {}
         mean, std = snapshot.model.posterior(found.x[None])
-        log_cost = snapshot.cost.log_moment(found.x[None], 1.0)
-        numbers = {"worth_mean": mean, "worth_std": std, "worth_log_cost": log_cost}
-        return {"worth": found.value} | {name: float(number[0]) for name, number in numbers.items()}
+        log_price, log_cost = (model.log_moment(found.x[None], 1.0) for model in (snapshot.price, snapshot.cost))
+        parts = zip(_PARTS, (mean, std, log_price, log_cost), strict=True)
+        return {"worth": found.value} | {f"worth_{name}": float(part[0]) for name, part in parts}
 
     def reason(self, situation: Situation) -> StopReason | None:
         """Not worth it, `patience` times in a row."""
@@ -186,10 +189,11 @@ class GittinsStop(_Combinable):
         if len(asked) < self.patience - 1 or any(worth > log_scale for worth in recent):
             return None
         values = [situation.sign * t.value for t in situation.trials if t.value is not None]
-        worth, mean, std, log_cost = (situation.note[f"worth{part}"] for part in ("", "_mean", "_std", "_log_cost"))
-        index = situation.sign * float(gittins_index(mean, std, log_scale + log_cost))
+        mean, std, log_price, log_cost = (situation.note[f"worth_{name}"] for name in _PARTS)
+        index = situation.sign * float(gittins_index(mean, std, log_scale + log_price))
         best, cost = situation.sign * max(values), math.exp(log_cost)
-        gain = math.exp(log_scale + log_cost) * math.expm1(worth - log_scale)
+        # Of the improvement only what is likely to succeed counts: p EI - cost_scale E[c], with p = cost / price.
+        gain = math.exp(log_scale + log_cost) * math.expm1(situation.note["worth"] - log_scale)
         message = (
             f"no further trial is worth its price: the most promising one has index {index:g}, which does not beat the "
             f"best value, {best:g}; it would cost {cost:g} and lose {abs(gain):g} net"

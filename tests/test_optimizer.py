@@ -465,6 +465,11 @@ def test_budget_needs_costs():
     optimizer = Optimizer(PLANE, budget=10, seed=0)
     with pytest.raises(InvalidInputError, match="cost must be told, since the budget counts it"):
         optimizer.tell(optimizer.ask(), 1.0)
+    with pytest.raises(InvalidInputError, match="nothing is known of costs yet"):
+        optimizer.fail(0)
+    optimizer.fail(0, cost=2.0)
+    optimizer.fail(optimizer.ask())  # now there is something to charge
+    assert optimizer.spent > 2.0
     counted = Optimizer(PLANE, budget=10, cost=pbgi.UniformCost(), seed=0)
     run(counted, 10, cost=None)
     assert counted.spent == 10

@@ -194,3 +194,30 @@ def test_dataframe():
     assert isinstance(frame, pd.DataFrame)
     assert list(frame["number"]) == [0, 1, 2, 3]
     assert {"x", "value", "cost", "state"} <= set(frame.columns)
+
+
+def test_budget_holds_beside_other_rules():
+    both = minimize(parabola, LINE, budget=9, stop=MaxTrials(50), seed=0)
+    assert both.stop_reason.rule == "BudgetSpent"
+    assert both.spent < 11
+    assert minimize(parabola, LINE, budget=100, stop=MaxTrials(4), seed=0).stop_reason.rule == "MaxTrials"
+
+
+def test_lost_workers_end_the_run_with_what_there_is():
+    with ProcessPoolExecutor(2) as executor:
+        result = minimize(lambda p: p["x"], LINE, stop=MaxTrials(8), executor=executor, n_workers=2, seed=0)
+    assert result.stop_reason.rule == "WorkersLost"
+    assert "pickle" in result.message
+    assert not result.success
+
+
+def test_a_function_much_faster_than_suggestions_is_pointed_out():
+    with pytest.warns(RuntimeWarning, match="use cost=UniformCost"):
+        result = minimize(lambda p: p["x"], LINE, budget=5.0, stop=MaxTrials(55), seed=0)
+    assert result.nfev == 55
+
+
+def test_names_of_the_package_are_what_they_say():
+    assert callable(pbgi.minimize)
+    assert pbgi.Result.__name__ == "Result"
+    assert callable(pbgi.minimize)

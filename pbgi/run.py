@@ -25,6 +25,10 @@ from pbgi.stopping import StopReason, StopRule
 
 Params = Mapping[str, Value]
 
+LEAST_SECONDS = 1e-9  # a cost is positive, however fast the function
+# Where suggesting takes so many times longer than the function, a budget of measured seconds is hardly what was meant.
+OVERHEAD, OVERHEAD_TRIALS = 20.0, 50
+
 
 @dataclass(frozen=True, eq=False)
 class Result:
@@ -48,7 +52,7 @@ class Result:
     message: str
     spent: float
     stop_reason: StopReason | None
-    trials: tuple[Trial, ...]
+    trials: tuple[Trial, ...] = field(repr=False)
     optimizer: Optimizer = field(repr=False)
 
     def to_dataframe(self) -> Any:
@@ -171,6 +175,7 @@ class _Run:
         self._optimizer, self._fun, self._has_own_unit = optimizer, fun, has_own_unit
         self._callbacks, self._shown, self._first = callbacks, shown, first
         self.last_error: str | None = None
+        self._started, self._told_of_overhead = time.perf_counter(), False
 
     def alone(self) -> StopReason:
         while (reason := self._optimizer.should_stop()) is None:
@@ -190,7 +195,16 @@ class _Run:
                 return reason or StopReason("Interrupted", "nothing was started")
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in sorted(done, key=lambda f: running[f].number):
+                lost = future.exception()
+                if lost is not None:  # the function's own errors come back as outcomes: this is the workers'
+                    return self._give_up(running, f"{type(lost).__name__}: {lost}")
                 self._finish(running.pop(future), future.result())
+
+    def _give_up(self, running: dict[Future[_Outcome], Trial], why: str) -> StopReason:
+        for trial in running.values():
+            self._optimizer.fail(trial, cost=None if self._has_own_unit else LEAST_SECONDS, message=why)
+        self.last_error = why
+        return StopReason("WorkersLost", f"the workers could not run the function: {why}")
 
     def _ask(self) -> Trial:
         trial: Trial = self._optimizer.enqueue(self._first.pop(0)) if self._first else self._optimizer.ask()
@@ -202,20 +216,35 @@ class _Run:
                 raise _FailedError(outcome.error)
             value, cost = _read(outcome.returned)
             self._has_own_unit = self._has_own_unit or cost is not None
-            paid = cost if self._has_own_unit else max(outcome.seconds, 1e-9)
+            paid = cost if self._has_own_unit else max(outcome.seconds, LEAST_SECONDS)
             ended = self._optimizer.tell(trial, value, cost=paid)
         except (_FailedError, InvalidInputError) as error:
             ended = self._fail(trial, str(error), outcome.seconds)
         for callback in self._callbacks:
             callback(self._optimizer, ended)
         self._shown.update(self._optimizer)
+        self._warn_of_overhead()
+
+    def _warn_of_overhead(self) -> None:
+        spent, n = self._optimizer.spent, len(self._optimizer.trials)
+        if self._has_own_unit or self._told_of_overhead or n < OVERHEAD_TRIALS:
+            return
+        elapsed = time.perf_counter() - self._started
+        if elapsed > OVERHEAD * spent:
+            self._told_of_overhead = True
+            warnings.warn(
+                f"{n} trials took {spent:.2g} s of the function and {elapsed:.2g} s in all; the budget counts the "
+                "first: use cost=UniformCost() to make it a number of trials",
+                RuntimeWarning,
+                stacklevel=5,
+            )
 
     def _fail(self, trial: Trial, message: str, seconds: float) -> Trial:
         if self.last_error is None:
             warnings.warn(f"trial {trial.number} failed and is charged: {message}", RuntimeWarning, stacklevel=5)
         self.last_error = message
         # Where the function reports costs in a unit of its own, seconds are not one: the expected cost is charged.
-        cost = None if self._has_own_unit else max(seconds, 1e-9)
+        cost = None if self._has_own_unit else max(seconds, LEAST_SECONDS)
         return self._optimizer.fail(trial, cost=cost, message=message)
 
 

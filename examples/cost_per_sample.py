@@ -1,0 +1,77 @@
+"""Every sample has a price: take one more only while it is expected to be worth it.
+
+A baker looks for the oven temperature and time that waste the fewest loaves. A trial bake costs energy, more for hot
+and long ones, and a point of waste (in percent) is worth money. There is no budget: the exchange rate alone says when
+to stop.
+
+    python examples/cost_per_sample.py --euro-per-point 20
+"""
+
+import argparse
+import math
+import sys
+
+import pbgi
+
+SPACE = {"temperature": pbgi.Float(160.0, 280.0), "minutes": pbgi.Float(15.0, 90.0, log=True)}
+
+
+def energy_price(params: dict) -> float:
+    """What a bake costs, in euro: known beforehand."""
+    return 0.004 * params["minutes"] * (params["temperature"] - 100.0) / 10.0
+
+
+def waste(params: dict) -> float:
+    """Percent of the loaves thrown away; what a real bakery would have to bake to find out."""
+    heat = (params["temperature"] - 221.0) / 25.0
+    length = math.log(params["minutes"] / 38.0) / 0.35
+    return 4.0 + 6.0 * (1.0 - math.exp(-0.5 * (heat**2 + length**2 + heat * length)))
+
+
+def show(optimizer: pbgi.Optimizer, trial: pbgi.Trial) -> None:
+    point = f"{trial.params['temperature']:5.1f} C, {trial.params['minutes']:4.1f} min"
+    paid = f"{trial.charged:.2f} euro"
+    print(f"  bake {trial.number:2d}: {point}, {paid}, waste {trial.value:.3f} %, best {optimizer.best.value:.3f} %")
+
+
+def explain(result: pbgi.Result, euro_per_point: float) -> None:
+    reason, best = result.stop_reason, result.params
+    print(f"\nBest: {best['temperature']:.1f} C for {best['minutes']:.1f} minutes wastes {result.fun:.3f} %.")
+    print(f"{result.nfev} bakes cost {result.spent:.2f} euro.")
+    print(f"Stopped by {reason.rule}: {reason}.")
+    if reason.rule == "GittinsStop":
+        cost, loss = reason.numbers["predicted_cost"], -reason.numbers["net_gain"]
+        print(
+            f"In words: the most promising bake would cost {cost:.2f} euro. What it is expected to save is worth "
+            f"{cost - loss * euro_per_point:.2f} euro. So no more baking."
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description="Search with a price on every sample, and stop when it no longer pays."
+    )
+    parser.add_argument("--euro-per-point", type=float, default=20.0, help="what one percent less waste is worth")
+    parser.add_argument("--max-trials", type=int, default=60, help="give up after so many bakes, worth it or not")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    if args.euro_per_point <= 0:
+        sys.exit("--euro-per-point must be positive: without a worth there is nothing to weigh the costs against")
+
+    cost_scale = 1.0 / args.euro_per_point  # percent of waste that one euro is worth
+    print(f"One percent of waste is worth {args.euro_per_point:g} euro; so one euro is worth {cost_scale:g} percent.\n")
+    result = pbgi.minimize(
+        waste,
+        SPACE,
+        cost=pbgi.KnownCost(energy_price),
+        policy=pbgi.PBGI(cost_scale),
+        # Naming the rule keeps it beside the limit on trials: `stop` replaces what the policy would bring along.
+        stop=pbgi.GittinsStop(cost_scale) | pbgi.MaxTrials(args.max_trials),
+        callbacks=[show],
+        seed=args.seed,
+    )
+    explain(result, args.euro_per_point)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,343 @@
+"""Costs: log E[c^p] against the log-normal formula, a Gaussian process by hand and simulation; gradients; refusals."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+from engine_fixtures import LINE, MIXED, SQUARE, central_difference, cube, one_thread  # noqa: F401
+
+from pbgi import InvalidInputError
+from pbgi.cost import (
+    PRIOR_LENGTH_SCALE,
+    PRIOR_LOG_NOISE_STD,
+    PRIOR_LOG_STD,
+    SUCCESS_LENGTH_SCALE,
+    KnownCost,
+    LearnedCost,
+    UniformCost,
+    few,
+    per_success,
+)
+from pbgi.frozen import from_plain, to_plain
+from pbgi.gp_config import GPConfig
+from pbgi.gp_fit import fit_gp
+from pbgi.parameter import Categorical, Float, Integer
+from pbgi.space import Space
+
+POWERS = [1.0, -1.0, -0.3, 0.0]
+
+
+def design(space, n, seed=0):
+    return space.snap(np.random.default_rng(seed).random((n, space.dimension)))
+
+
+def some_costs(X, seed=0):
+    noise = np.random.default_rng(seed).normal(size=len(X))
+    return np.exp(1.0 + 3.0 * X[:, 0] - 2.0 * X[:, -1] ** 2 + 0.3 * noise)
+
+
+def fit(cost, space, X, costs):
+    return cost.fit(space, X, np.asarray(costs, dtype=float), GPConfig(), None)
+
+
+def price_of_mixed(params):
+    return params["layers"] * {"relu": 1.0, "tanh": 2.0, "gelu": 5.0}[params["act"]] / math.sqrt(params["lr"])
+
+
+# Against formulas -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("power", POWERS)
+def test_uniform_cost_is_one(power):
+    X = design(MIXED, 7)
+    model = fit(UniformCost(), MIXED, X, some_costs(X))
+    value, gradient = model.log_moment_and_grad(X, power)
+    np.testing.assert_array_equal(model.log_moment(X, power), np.zeros(7))
+    np.testing.assert_array_equal(value, np.zeros(7))
+    np.testing.assert_array_equal(gradient, np.zeros((7, 4)))
+
+
+@pytest.mark.parametrize("power", POWERS)
+def test_known_cost_is_a_power_of_the_price(power):
+    X = design(MIXED, 20)
+    expected = [power * math.log(price_of_mixed(MIXED.from_unit(x))) for x in X]
+    model = fit(KnownCost(price_of_mixed), MIXED, X, some_costs(X))  # what was paid is not asked
+    np.testing.assert_allclose(model.log_moment(X, power), expected, rtol=1e-14, atol=1e-14)
+    np.testing.assert_allclose(model.log_moment_and_grad(X, power)[0], expected, rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("power", POWERS)
+def test_learned_cost_is_log_normal(power):
+    X, Z = design(MIXED, 15), design(MIXED, 40, seed=1)
+    costs = some_costs(X)
+    mean, std = fit_gp(X, np.log(costs), GPConfig(), categorical=MIXED.categorical).posterior(Z)
+    model = fit(LearnedCost(), MIXED, X, costs)
+    np.testing.assert_allclose(model.log_moment(Z, power), power * mean + 0.5 * power**2 * std**2, atol=1e-12)
+    np.testing.assert_allclose(model.log_moment_and_grad(Z, power)[0], model.log_moment(Z, power), atol=1e-12)
+
+
+@pytest.mark.parametrize("power", [1.0, -1.0, -0.3])
+def test_moments_by_simulation(power):
+    X, Z = design(SQUARE, 8), design(SQUARE, 5, seed=1)
+    costs = some_costs(X)
+    mean, std = fit_gp(X, np.log(costs)).posterior(Z)
+    assert (std > 0.05).all()  # else the variance term would not be tested
+    n = 400_000
+    draws = np.exp(power * (mean[:, None] + std[:, None] * np.random.default_rng(2).standard_normal((5, n))))
+    moments = np.exp(fit(LearnedCost(), SQUARE, X, costs).log_moment(Z, power))
+    assert (np.abs(draws.mean(axis=1) - moments) < 5 * draws.std(axis=1) / math.sqrt(n)).all()
+
+
+@pytest.mark.parametrize("power", POWERS)
+@pytest.mark.parametrize("n", [2, 12])
+def test_known_factor_multiplies_what_is_learned(power, n):
+    X, Z = design(MIXED, n), design(MIXED, 30, seed=1)
+    prices = np.array([price_of_mixed(params) for params in MIXED.from_unit_many(X)])
+    durations = some_costs(X)
+    model = fit(LearnedCost(known_factor=price_of_mixed), MIXED, X, prices * durations)
+    learned = fit(LearnedCost(), MIXED, X, durations).log_moment(Z, power)
+    known = [power * math.log(price_of_mixed(params)) for params in MIXED.from_unit_many(Z)]
+    np.testing.assert_allclose(model.log_moment(Z, power), learned + known, atol=1e-8)
+    np.testing.assert_allclose(model.log_moment_and_grad(Z, power)[0], learned + known, atol=1e-8)
+
+
+# Few observations -----------------------------------------------------------------------------------------------------
+
+
+def matern(A, B, length_scale):
+    r = math.sqrt(5.0) * np.linalg.norm(A[:, None] - B[None], axis=2) / length_scale
+    return (1.0 + r + r**2 / 3.0) * np.exp(-r)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, few(2) - 1])
+def test_few_costs_give_an_assumed_process_by_hand(n):
+    """A Matern-5/2 process around the dearest logarithm; the assumed variance counts like two observations."""
+    X, Z = design(SQUARE, n), design(SQUARE, 25, seed=1)
+    logs = np.log(some_costs(X))
+    prior = (2 * PRIOR_LOG_STD**2 + ((logs - logs.mean()) ** 2).sum()) / (2 + n)
+    gram = prior * matern(X, X, PRIOR_LENGTH_SCALE) + PRIOR_LOG_NOISE_STD**2 * np.eye(n)
+    cross = prior * matern(Z, X, PRIOR_LENGTH_SCALE)
+    mean = logs.max() + cross @ np.linalg.solve(gram, logs - logs.max())
+    variance = prior - np.einsum("ij,ji->i", cross, np.linalg.solve(gram, cross.T))
+    model = fit(LearnedCost(), SQUARE, X, np.exp(logs))
+    for power in POWERS:
+        np.testing.assert_allclose(model.log_moment(Z, power), power * mean + 0.5 * power**2 * variance, atol=1e-9)
+    assert model.hyperparameters is None  # nothing was fitted, so the next fit has no warm start
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 5, 6])
+def test_few_costs_make_a_log_normal_that_knows_what_was_paid(n):
+    """p m + p^2 v / 2 for one m and v: near the logarithm paid and sure there, unsure far away."""
+    X = 0.3 * design(SQUARE, n)
+    costs = some_costs(X)
+    model = fit(LearnedCost(), SQUARE, X, costs)
+    Z = np.concatenate([X, design(SQUARE, 20, seed=1), [[1.0, 1.0]]])
+    up, down = model.log_moment(Z, 1.0), model.log_moment(Z, -1.0)
+    mean, variance = (up - down) / 2, up + down
+    np.testing.assert_allclose(model.log_moment(Z, -0.3), -0.3 * mean + 0.045 * variance, atol=1e-9)
+    np.testing.assert_array_equal(model.log_moment(Z, 0.0), 0.0)
+    assert (np.abs(mean[:n] - np.log(costs)) < 0.2).all()
+    assert (variance[:n] < 0.02).all()
+    assert variance[-1] > 0.5
+
+
+def test_enough_costs_start_the_fit():
+    X = design(SQUARE, few(2))
+    logs = np.log(some_costs(X))
+    model = fit(LearnedCost(), SQUARE, X, np.exp(logs))
+    assert model.hyperparameters == fit_gp(X, logs).hyperparameters
+    start = model.hyperparameters
+    assert LearnedCost().fit(SQUARE, X, np.exp(logs), GPConfig(), start).hyperparameters is not None
+
+
+def test_without_costs_only_the_known_factor_speaks():
+    X = design(MIXED, 9)
+    none = np.empty((0, 4))
+    np.testing.assert_array_equal(fit(LearnedCost(), MIXED, none, []).log_moment(X, 1.0), np.zeros(9))
+    factor = fit(LearnedCost(price_of_mixed), MIXED, none, [])
+    expected = [math.log(price_of_mixed(params)) for params in MIXED.from_unit_many(X)]
+    np.testing.assert_allclose(factor.log_moment(X, 1.0), expected, rtol=1e-14)
+    assert factor.hyperparameters is None
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 5, 8])
+def test_one_point_paid_for_again_and_again(n):
+    X = np.full((n, 2), 0.3)
+    costs = np.geomspace(0.5, 2.0, n) if n > 1 else np.array([1.0])
+    model = fit(LearnedCost(), SQUARE, X, costs)
+    assert abs(model.log_moment(X[:1], 1.0)[0]) < 0.5  # the geometric mean is 1
+    value, gradient = model.log_moment_and_grad(design(SQUARE, 30), -1.0)
+    assert np.isfinite(value).all()
+    assert np.isfinite(gradient).all()
+
+
+# Scale ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 3, 5, 12])
+@pytest.mark.parametrize("power", POWERS)
+@pytest.mark.parametrize("unit", [1e-9, 0.37, 3600.0, 1e12])
+def test_another_unit_of_cost_shifts_the_logarithm(n, power, unit):
+    X, Z = design(SQUARE, n), design(SQUARE, 30, seed=1)
+    costs = some_costs(X)
+    here, there = (fit(LearnedCost(), SQUARE, X, k * costs).log_moment(Z, power) for k in (1.0, unit))
+    np.testing.assert_allclose(there - here, power * math.log(unit), atol=1e-7)
+
+
+@pytest.mark.parametrize("n", [3, 13])
+def test_costs_over_twelve_orders_of_magnitude(n):
+    X = np.linspace(0.0, 1.0, n)[:, None]
+    costs = 10.0 ** (12.0 * X[:, 0] - 6.0)
+    model = fit(LearnedCost(), LINE, X, costs)
+    # At the points that were paid for, the price is known: to a tenth of an order, given the assumed noise.
+    np.testing.assert_allclose(model.log_moment(X, 1.0), np.log(costs), atol=math.log(10) / 10)
+    between = np.linspace(0.0, 1.0, 201)[:, None]
+    for power in POWERS:
+        value, gradient = model.log_moment_and_grad(between, power)
+        assert np.isfinite(gradient).all()
+        assert (np.abs(value) < 2 * math.log(1e6)).all()
+    # A straight line in the logarithm is learned as one.
+    if n == 13:
+        expected = math.log(10) * (12.0 * between[:, 0] - 6.0)
+        np.testing.assert_allclose(model.log_moment(between, 1.0), expected, atol=math.log(10) / 10)
+
+
+# Gradients ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("power", POWERS)
+@pytest.mark.parametrize("n", [3, 15])
+def test_gradient_of_a_learned_cost(power, n):
+    X, Z = design(cube(3), n), 0.01 + 0.98 * design(cube(3), 20, seed=1)
+    model = fit(LearnedCost(), cube(3), X, some_costs(X))
+    expected = central_difference(lambda points: model.log_moment(points, power), Z, 1e-5)
+    np.testing.assert_allclose(model.log_moment_and_grad(Z, power)[1], expected, atol=2e-6, rtol=1e-5)
+
+
+def test_gradient_of_a_learned_cost_is_zero_in_categories():
+    X = design(MIXED, 15)
+    gradient = fit(LearnedCost(), MIXED, X, some_costs(X)).log_moment_and_grad(design(MIXED, 20, seed=1), 1.0)[1]
+    np.testing.assert_array_equal(gradient[:, MIXED.categorical], 0.0)
+    assert (gradient[:, 0] != 0.0).all()
+
+
+@pytest.mark.parametrize("power", POWERS)
+def test_gradient_of_a_known_price_by_hand(power):
+    """log price = a + log(1 + b) + log n, with a = 4 u - 1 and log10 b = 3 v - 2; faces included."""
+    space = Space(
+        {"a": Float(-1.0, 3.0), "b": Float(0.01, 10.0, log=True), "n": Integer(1, 5), "c": Categorical(["x", "y"])}
+    )
+    U = np.array([[0.3, 0.6, 0.1, 0.25], [0.0, 0.0, 0.5, 0.75], [1.0, 1.0, 0.9, 0.25], [0.999, 1e-7, 0.3, 0.75]])
+    model = fit(KnownCost(lambda p: math.exp(p["a"]) * (1.0 + p["b"]) * p["n"]), space, U, np.ones(4))
+    b = 0.01 * 1000.0 ** U[:, 1]
+    expected = np.zeros((4, 4))
+    expected[:, 0] = 4.0 * power
+    expected[:, 1] = power * b / (1.0 + b) * math.log(1000.0)
+    np.testing.assert_allclose(model.log_moment_and_grad(U, power)[1], expected, atol=1e-4)
+
+
+def test_gradient_of_a_known_price_of_an_integer_too_fine_for_a_grid():
+    """Treated as continuous: the price of n is n, so d log(price)/du = range / n."""
+    space = Space({"n": Integer(1, 100_000), "x": Float(0.0, 1.0)})
+    U = np.array([[0.2, 0.5], [0.5, 0.1], [0.9, 0.9], [0.999999, 0.0], [1.0, 1.0]])
+    gradient = fit(KnownCost(lambda p: p["n"]), space, U, np.ones(5)).log_moment_and_grad(U, 1.0)[1]
+    np.testing.assert_allclose(gradient[:, 0], 1.0 / U[:, 0], rtol=1e-3)
+    np.testing.assert_array_equal(gradient[:, 1], 0.0)
+
+
+def test_gradient_of_a_known_price_within_one_wide_level_is_zero():
+    """On a log scale the first of a million levels owns 5 % of the range: in it the price does not move."""
+    space = Space({"n": Integer(1, 1_000_000, log=True)})
+    model = fit(KnownCost(lambda p: p["n"]), space, np.array([[0.03]]), np.ones(1))
+    np.testing.assert_array_equal(model.log_moment_and_grad(np.array([[0.03]]), 1.0)[1], [[0.0]])
+    # Far up, levels are dense: log n = u log(2e6 + 1) - log 2.
+    slope = model.log_moment_and_grad(np.array([[0.9]]), 1.0)[1]
+    np.testing.assert_allclose(slope, [[math.log(2e6)]], rtol=1e-3)
+
+
+# Where trials fail ----------------------------------------------------------------------------------------------------
+
+
+def test_price_per_success_by_hand():
+    """c / p, where p is the mean of a process around 1 that saw 1 at successes and 0 at failures; at least 1/1000."""
+    succeeded, failed, Z = design(SQUARE, 6), design(SQUARE, 4, seed=2), design(SQUARE, 50, seed=1)
+    cost = fit(LearnedCost(), SQUARE, succeeded, some_costs(succeeded))
+    X = np.concatenate([succeeded, failed])
+    gram = 0.25 * matern(X, X, SUCCESS_LENGTH_SCALE) + 0.01 * np.eye(10)
+    below = np.linalg.solve(gram, [0.0] * 6 + [-1.0] * 4)
+    Z = np.concatenate([Z, X])
+    chance = np.clip(1.0 + 0.25 * matern(Z, X, SUCCESS_LENGTH_SCALE) @ below, 1e-3, 1.0)
+    assert chance.min() < 0.1
+    assert chance.max() == 1.0
+    price = per_success(cost, SQUARE, succeeded, failed)
+    for power in POWERS:
+        expected = cost.log_moment(Z, power) - power * np.log(chance)
+        np.testing.assert_allclose(price.log_moment(Z, power), expected, atol=1e-8)
+        np.testing.assert_allclose(price.log_moment_and_grad(Z, power)[0], expected, atol=1e-8)
+    assert price.hyperparameters is cost.hyperparameters
+
+
+@pytest.mark.parametrize("power", POWERS)
+def test_gradient_of_the_price_per_success(power):
+    succeeded, failed = design(cube(3), 12), design(cube(3), 5, seed=2)
+    price = per_success(fit(LearnedCost(), cube(3), succeeded, some_costs(succeeded)), cube(3), succeeded, failed)
+    Z = 0.01 + 0.98 * design(cube(3), 40, seed=1)
+    chance = price.success.posterior(Z)[0]
+    Z = Z[(np.abs(chance - 1.0) > 1e-4) & (np.abs(chance - 1e-3) > 1e-4)]  # kinks
+    assert len(Z) > 20
+    expected = central_difference(lambda points: price.log_moment(points, power), Z, 1e-5)
+    np.testing.assert_allclose(price.log_moment_and_grad(Z, power)[1], expected, atol=1e-5, rtol=1e-5)
+
+
+def test_without_failures_the_price_is_the_cost():
+    cost = fit(UniformCost(), SQUARE, design(SQUARE, 3), np.ones(3))
+    assert per_success(cost, SQUARE, design(SQUARE, 3), np.empty((0, 2))) is cost
+
+
+# Refusals and frozen values -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "bad", [0, 0.0, -1.0, math.nan, math.inf, True, np.bool_(True), "3", None, 1j, np.complex128(1), 10**400, [1.0]]
+)
+@pytest.mark.parametrize("make", [KnownCost, LearnedCost])
+def test_bad_prices_are_refused(make, bad):
+    X = np.array([[0.25], [0.5]])
+    with pytest.raises(InvalidInputError, match="positive, finite number") as refusal:
+        fit(make(lambda params: bad if params["x"] == 0.5 else 1.0), LINE, X, [1.0, 1.0]).log_moment(X, 1.0)
+    assert "{'x': 0.5}" in str(refusal.value)
+    assert repr(bad) in str(refusal.value)
+
+
+@pytest.mark.parametrize("good", [2, 2.0, np.float64(2), np.float32(2), np.int64(2)])
+def test_numbers_of_all_kinds_are_prices(good):
+    model = fit(KnownCost(lambda _: good), LINE, np.empty((0, 1)), [])
+    np.testing.assert_allclose(model.log_moment(np.array([[0.1]]), -1.0), [-math.log(2)], rtol=1e-15)
+
+
+def test_price_function_sees_whole_points_of_builtins():
+    seen = []
+    fit(KnownCost(lambda params: seen.append(params) or 1.0), MIXED, np.empty((0, 4)), []).log_moment(
+        design(MIXED, 1), 1.0
+    )
+    assert list(seen[0]) == ["lr", "layers", "width", "act", "fixed"]
+    assert [type(value) for value in seen[0].values()] == [float, int, int, str, int]
+    assert seen[0]["fixed"] == 7
+
+
+@pytest.mark.parametrize("cost", [UniformCost(), LearnedCost(), KnownCost(price_of_mixed), LearnedCost(price_of_mixed)])
+def test_costs_are_frozen_values(cost):
+    assert dataclasses.replace(cost) == cost
+    assert hash(dataclasses.replace(cost)) == hash(cost)
+    with pytest.raises((dataclasses.FrozenInstanceError, TypeError)):
+        cost.price = None
+
+
+def test_costs_survive_json_unless_they_hold_a_function():
+    for cost in (UniformCost(), LearnedCost()):
+        assert from_plain("cost", json.loads(json.dumps(to_plain(cost))), (UniformCost, LearnedCost)) == cost
+    for cost in (KnownCost(price_of_mixed), LearnedCost(price_of_mixed)):
+        with pytest.raises(InvalidInputError, match="function cannot be written"):
+            to_plain(cost)

@@ -1,0 +1,72 @@
+"""The documentation runs: every python block of README.md and docs/*.md, page by page, with warnings as errors.
+
+Blocks of a page share a namespace. A block with `if __name__ == "__main__":` is a script, and is run as one. A text
+block right after a python block is what that block prints, and is compared.
+"""
+
+import contextlib
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
+
+
+class Block(NamedTuple):
+    """One python block: its code, the line of the page it starts on, and what it should print (None: anything)."""
+
+    code: str
+    line: int
+    prints: str | None
+
+
+def blocks_of(text: str) -> list[Block]:
+    return [Block(m[1], text.count("\n", 0, m.start(1)), m[2]) for m in BLOCK.finditer(text)]
+
+
+def run(block: Block, name: str, namespace: dict[str, object], folder: Path) -> str:
+    if 'if __name__ == "__main__":' in block.code:
+        script = folder / f"line_{block.line}.py"
+        script.write_text(block.code)
+        command = [sys.executable, "-W", "error", script]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, f"{name}, line {block.line}: {done.stderr}"
+        return done.stdout
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        # Empty lines in front: a traceback then names the line of the page.
+        exec(compile("\n" * block.line + block.code, name, "exec"), namespace)  # noqa: S102 (our own pages)
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text()
+    blocks = blocks_of(text)
+    assert len(blocks) == text.count("```python"), "a python block that is indented or not closed would be skipped"
+    namespace: dict[str, object] = {"__name__": f"docs_{page.stem.replace('-', '_')}"}
+    for block in blocks:
+        printed = run(block, page.name, namespace, tmp_path)
+        if block.prints is not None:
+            assert printed == block.prints, f"{page.name}, line {block.line} prints something else"
+
+
+def test_a_wrong_page_is_noticed(tmp_path):
+    good, bad = blocks_of("```python\nprint(1)\n```\n\n```text\n1\n```\n\n```python\n1 / 0\n```\n")
+    assert run(good, "page.md", {}, tmp_path) == good.prints
+    with pytest.raises(ZeroDivisionError):
+        run(bad, "page.md", {}, tmp_path)
+
+
+def test_links_lead_somewhere():
+    for page in PAGES:
+        targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())
+        assert [target for target in targets if not (page.parent / target).exists()] == [], page.name
