@@ -2,7 +2,6 @@
 
 A space is an ordered mapping from names to `Float`, `Integer`, `Categorical` or a plain value. A plain value is fixed:
 it is carried in every point and takes no dimension, and so it is with `low == high` and with a single choice. Every
-it is carried in every point and takes no dimension, and so it is with `low == high` and with a single choice. Every
 other parameter is one coordinate of the unit cube, as `pbgi.parameter` says.
 """
 
