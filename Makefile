@@ -33,6 +33,7 @@ format: .venv/installed-dev
 bench: .venv/installed-dev
 	$(BIN)/python benchmarks/bench_index.py
 	$(BIN)/python benchmarks/bench_pandora.py
+	$(BIN)/python benchmarks/bench_suggest.py
 
 clean:
 	rm -rf .venv demo-output

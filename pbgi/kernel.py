@@ -211,8 +211,11 @@ class Gram:
         product = blas.dsymm(1.0, self._slope.T, columns).T.reshape(-1, p, n).transpose(0, 2, 1)
         first, second = np.split(product[1:], 2)
         spread = Z * (Z * product[0] - 2.0 * first) + second
+        spread *= -2.0
+        if len(spread) == self._d:  # no categories
+            return np.asarray(spread)
         by_input = np.zeros((self._d, n, p))
-        np.add.at(by_input, self._owner, -2.0 * spread)
+        np.add.at(by_input, self._owner, spread)
         return by_input
 
     def _blocks(self) -> Iterator[tuple[slice, slice]]:

@@ -27,6 +27,7 @@ MOVED_COORDINATES = 2.0  # how many coordinates, on average, a sparse neighbour 
 SPACING = 0.3  # first distance asked between starts, in units of sqrt(d)
 SOBOL_BITS = 30
 RESOLUTION = 2.0**-40  # points closer than this in every continuous coordinate are the same point
+TOLERANCE = 1e-8  # of the spread: what a climb may leave, a hundredth of what is asked of the search
 FINITE_UP_TO = 4096  # grid points that are evaluated one and all
 
 
@@ -207,7 +208,7 @@ def _climb(
     acquisition: Acquisition, starts: Floats, grids: Grids, is_excluded: "_Excluded", scale: float | None
 ) -> tuple[Floats, Floats]:
     if all(grid is None for grid in grids) or not len(starts):
-        return maximize_batch(acquisition.value_and_grad, starts, scale=scale, race=True)
+        return maximize_batch(acquisition.value_and_grad, starts, scale=scale, tolerance=TOLERANCE, race=True)
 
     def value_only(X: Floats) -> Floats:
         return np.where(is_excluded(X), -np.inf, acquisition.value(X))
