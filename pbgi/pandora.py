@@ -40,6 +40,7 @@ __all__ = ["Box", "Discrete", "Game", "Gaussian", "Opening", "Solution", "solve"
 MIX_LOSS = 1e-11
 # To either side of a computed jump: above the rounding error of its place, and still within MIX_LOSS.
 CROSSING_ERROR = 1e-12
+JUMP = 1e-3
 # Of the search, each of up to ten rules; one or two suffice unless a jump is buried among many.
 MOST_TURNS = 20
 
@@ -268,6 +269,7 @@ class _BudgetSearch:
         spread = math.hypot(float(np.median(rewards.spread)), float(np.std(rewards.mean))) or 1.0
         self._log_unit = math.log(spread / self._cost)
         self._dear, self._cheap = [full], list[Rule]()  # rules seen that spend more than the budget, and the others
+        self._rules: dict[float, Rule] = {}  # by t; Brent's method asks again for the ends it is given
 
     def run(self) -> tuple[Rule, Rule]:
         """The closest two rules: one that spends more than the budget, one that does not."""
@@ -280,9 +282,14 @@ class _BudgetSearch:
             if self._done():
                 break
             optimize.brentq(self._excess, *sorted(map(self._t, self._closest())), maxiter=8, disp=False)
-            if not self._done():
+            if not self._done() and self._is_jump():
                 self._try_crossing()
         return self._closest()
+
+    def _is_jump(self) -> bool:
+        """Whether the two sides still differ by much: values, which take as long as ten rules, are worth knowing."""
+        dear, cheap = self._closest()
+        return dear.spend - cheap.spend > JUMP * self._budget
 
     def _try_crossing(self) -> None:
         """Go to where the two rules earn the same net, if their values say where that is.
@@ -304,12 +311,15 @@ class _BudgetSearch:
         return self._log_unit + float(log_h(-t))
 
     def _t(self, rule: Rule) -> float:
-        return -float(inverse_log_h(math.log(rule.cost_scale) - self._log_unit))
+        return next(t for t, known in self._rules.items() if known is rule)
 
     def _excess(self, t: float) -> float:
         """log(spend / budget), or 0 to end the search."""
-        rule = rule_at(self._rewards, self._costs, math.exp(self._log_cost_scale(t)))
-        (self._dear if rule.spend > self._budget else self._cheap).append(rule)
+        if t not in self._rules:
+            rule = rule_at(self._rewards, self._costs, math.exp(self._log_cost_scale(t)))
+            (self._dear if rule.spend > self._budget else self._cheap).append(rule)
+            self._rules[t] = rule
+        rule = self._rules[t]
         return 0.0 if self._done() else math.log(rule.spend / self._budget)
 
     def _done(self) -> bool:
