@@ -30,6 +30,7 @@ from scipy import optimize, stats
 from pbgi.arrays import Floats, Ints
 from pbgi.errors import InvalidInputError
 from pbgi.index import inverse_log_h, log_h
+from pbgi.plain import require_positive
 from pbgi.reward import Discrete, Gaussian, Rewards, as_reward, finite_vector
 from pbgi.weitzman import Rule, expected_net, rule_at
 
@@ -195,11 +196,11 @@ def solve(boxes: Sequence[Box], *, cost_scale: float | None = None, budget: floa
     rewards = Rewards([box.reward for box in boxes])
     costs = np.array([box.expected_cost for box in boxes])
     if budget is None:
-        rule = rule_at(rewards, costs, _positive("cost_scale", 1.0 if cost_scale is None else cost_scale))
+        rule = rule_at(rewards, costs, require_positive("cost_scale", 1.0 if cost_scale is None else cost_scale))
         return _solution(boxes, rewards, rule, rule, 0.0)
     if cost_scale is not None:
         raise InvalidInputError(f"give cost_scale or budget, not both; got {cost_scale} and {budget}")
-    if _positive("budget", budget) < costs.min():
+    if require_positive("budget", budget) < costs.min():
         raise InvalidInputError(
             f"budget must be at least the cost of the cheapest box, {costs.min():g}, since one box must be opened; "
             f"got {budget:g}"
@@ -215,12 +216,6 @@ def _checked_boxes(boxes: Sequence[Box]) -> tuple[Box, ...]:
         if not isinstance(box, Box):
             raise InvalidInputError(f"boxes must be Box(reward, cost); number {i} is {box!r}")
     return boxes
-
-
-def _positive(name: str, x: Any) -> float:
-    if isinstance(x, bool) or not isinstance(x, int | float | np.number) or not (math.isfinite(x) and x > 0):
-        raise InvalidInputError(f"{name} must be a positive, finite number; got {x!r}")
-    return float(x)
 
 
 def _solution(
