@@ -23,12 +23,12 @@ from pbgi.gp_config import GammaPrior, GPConfig, Hyperparameters, LogNormalPrior
 from pbgi.gp_fit import fit_gp
 from pbgi.history import History, Trial
 from pbgi.parameter import Parameter
-from pbgi.plain import Value, require_fields, require_positive
+from pbgi.plain import Value, require_count, require_fields, require_positive
 from pbgi.policy import PBGI, PBGID, POLICIES, Policy
 from pbgi.snapshot import Proposal, Snapshot, failure_radius
 from pbgi.space import Space
 from pbgi.startup import START_SHARE, default_n_startup, start_point
-from pbgi.stopping import STOP_RULES, AnyOf, BudgetSpent, GittinsStop, Situation, StopReason, StopRule, _rules
+from pbgi.stopping import STOP_RULES, AnyOf, BudgetSpent, GittinsStop, Situation, StopReason, StopRule, rules_of
 
 DIRECTIONS = {"minimize": -1.0, "maximize": 1.0}
 FORMAT = 1
@@ -87,7 +87,10 @@ class Optimizer:
         if model is not None and not isinstance(model, GPConfig):
             raise InvalidInputError(f"model must be a GPConfig; got {model!r}")
         self._model = model or GPConfig()
-        self._n_startup = _checked_count(n_startup_trials, default_n_startup(self._space.dimension))
+        self._n_startup = require_count(
+            "n_startup_trials",
+            default_n_startup(self._space.dimension) if n_startup_trials is None else n_startup_trials,
+        )
         self._seed = _checked_seed(seed)
         self._history = History()
         self._rows: dict[int, Floats] = {}
@@ -102,7 +105,7 @@ class Optimizer:
             NothingLeftError: Every point has been tried, or none is expected to fit what is left of the budget.
         """
         if n is not None:
-            return [self.ask() for _ in range(_checked_count(n, 1))]
+            return [self.ask() for _ in range(require_count("n", n))]
         upcoming = self._next()
         if upcoming.proposal is None:
             raise NothingLeftError(self._nothing_left_message(upcoming))
@@ -313,7 +316,7 @@ class Optimizer:
         return known or (self._cost is None and self._budget is None)
 
     def _affordable(self) -> float:
-        holds = any(isinstance(rule, BudgetSpent) and not rule.overshoot for rule in _rules(self._stop))
+        holds = any(isinstance(rule, BudgetSpent) and not rule.overshoot for rule in rules_of(self._stop))
         remaining = self.remaining
         return math.inf if remaining is None or not holds else remaining
 
@@ -422,7 +425,7 @@ def _threadpools() -> ThreadpoolController:
 
 def _stop_rule(given: StopRule | None, policy: Policy, budget: float | None) -> StopRule:
     """What was given, or an exchange rate's own rule; a budget always holds, in the way asked for."""
-    rules: tuple[Any, ...] = () if given is None else _rules(given)
+    rules: tuple[Any, ...] = () if given is None else rules_of(given)
     if given is None and isinstance(policy, PBGI):
         rules = (GittinsStop(policy.cost_scale),)
     if budget is not None and not any(isinstance(rule, BudgetSpent) for rule in rules):
@@ -458,14 +461,6 @@ def _checked(name: str, value: Any, method: str) -> Any:
     if value is not None and (isinstance(value, type) or not callable(getattr(value, method, None))):
         raise InvalidInputError(f"{name} must be None or an object with {method}(), such as pbgi offers; got {value!r}")
     return value
-
-
-def _checked_count(n: Any, default: int) -> int:
-    if n is None:
-        return default
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise InvalidInputError(f"a number of trials must be a positive whole number; got {n!r}")
-    return int(n)
 
 
 def _checked_seed(seed: Any) -> int:

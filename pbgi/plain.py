@@ -51,3 +51,11 @@ def require_positive(name: str, value: object) -> float:
     if isinstance(plain, bool) or not isinstance(plain, int | float) or not 0 < plain < math.inf:
         raise InvalidInputError(f"{name} must be a positive, finite number; got {value!r}")
     return float(plain)
+
+
+def require_count(name: str, value: object) -> int:
+    """The value as an int, if it is a positive whole number."""
+    plain = unboxed(value)
+    if isinstance(plain, bool) or not isinstance(plain, int) or plain < 1:
+        raise InvalidInputError(f"{name} must be a positive whole number; got {value!r}")
+    return plain

@@ -18,7 +18,7 @@ from pbgi.gp_config import GPConfig
 from pbgi.history import Trial
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Parameter
-from pbgi.plain import Value
+from pbgi.plain import Value, require_count
 from pbgi.policy import Policy
 from pbgi.space import Space
 from pbgi.stopping import StopReason, StopRule
@@ -128,8 +128,7 @@ def minimize(
         raise InvalidInputError(
             "a search must end: give budget=..., stop=MaxTrials(n) or policy=PBGI(cost_scale=...); got none of them"
         )
-    if isinstance(n_workers, bool) or not isinstance(n_workers, int) or n_workers < 1:
-        raise InvalidInputError(f"n_workers must be a positive whole number; got {n_workers!r}")
+    require_count("n_workers", n_workers)
     first = _known_points(optimizer, x0)
     shown = _Progress(sys.stderr if progress else None)
     run = _Run(optimizer, fun, isinstance(cost, KnownCost | UniformCost), callbacks, shown, first)

@@ -14,7 +14,7 @@ from pbgi.acquisition import LogExpectedImprovement
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial
 from pbgi.index import gittins_index
-from pbgi.plain import require_positive, set_fields
+from pbgi.plain import require_count, require_positive, set_fields
 from pbgi.snapshot import Snapshot
 
 
@@ -65,12 +65,12 @@ class StopRule(Protocol):
 
 class _Combinable:
     def __or__(self, other: "StopRule") -> "AnyOf":
-        return AnyOf((*_rules(self), *_rules(other)))
+        return AnyOf((*rules_of(self), *rules_of(other)))
 
 
-def _rules(rule: Any) -> tuple[Any, ...]:
+def rules_of(rule: Any) -> tuple[Any, ...]:
     """The rules that a combination is made of, however nested; a single one of itself."""
-    return tuple(part for inner in rule.rules for part in _rules(inner)) if isinstance(rule, AnyOf) else (rule,)
+    return tuple(part for inner in rule.rules for part in rules_of(inner)) if isinstance(rule, AnyOf) else (rule,)
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,7 @@ class MaxTrials(_Combinable):
     n: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.n, bool) or not isinstance(self.n, int) or self.n < 1:
-            raise InvalidInputError(f"n must be a positive whole number of trials; got {self.n!r}")
+        set_fields(self, n=require_count("n", self.n))
 
     def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, float]:
         """Nothing to remember."""
@@ -167,8 +166,7 @@ class GittinsStop(_Combinable):
 
     def __post_init__(self) -> None:
         set_fields(self, cost_scale=require_positive("cost_scale", self.cost_scale))
-        if isinstance(self.patience, bool) or not isinstance(self.patience, int) or self.patience < 1:
-            raise InvalidInputError(f"patience must be a positive whole number of trials; got {self.patience!r}")
+        set_fields(self, patience=require_count("patience", self.patience))
 
     def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, float]:
         """The point most worth its price, whatever the exchange rate: log(EI / E[c]), and what that is made of."""

@@ -21,7 +21,7 @@ from pbgi import InvalidInputError
 from pbgi.cost import KnownCost, LearnedCost
 from pbgi.frozen import from_plain, to_plain
 from pbgi.history import History
-from pbgi.stopping import STOP_RULES, AnyOf, BudgetSpent, GittinsStop, MaxTrials, Situation, StopReason, _rules
+from pbgi.stopping import STOP_RULES, AnyOf, BudgetSpent, GittinsStop, MaxTrials, Situation, StopReason, rules_of
 
 RULES = [
     MaxTrials(7),
@@ -108,8 +108,8 @@ def test_either_of_two_is_flat():
 def test_rules_inside_a_combination_are_seen_however_nested():
     """The optimizer looks among them for the one that keeps the budget."""
     a, b, c = MaxTrials(3), BudgetSpent(), GittinsStop(1.0)
-    assert _rules(AnyOf((a, AnyOf((AnyOf((b,)), c))))) == (a, b, c)
-    assert _rules(a) == (a,)
+    assert rules_of(AnyOf((a, AnyOf((AnyOf((b,)), c))))) == (a, b, c)
+    assert rules_of(a) == (a,)
 
 
 def test_the_first_reason_is_given():
@@ -166,7 +166,7 @@ def test_trials_handed_out_count_and_others_do_not():
 
 @pytest.mark.parametrize("bad", [0, -1, 2.0, True, "3", None])
 def test_bad_numbers_of_trials(bad):
-    with pytest.raises(InvalidInputError, match="n must be a positive whole number of trials; got"):
+    with pytest.raises(InvalidInputError, match="n must be a positive whole number; got"):
         MaxTrials(bad)
 
 
@@ -355,7 +355,7 @@ def test_bad_rates(bad):
 
 @pytest.mark.parametrize("bad", [0, -2, 1.5, True, "3", None])
 def test_bad_patience(bad):
-    with pytest.raises(InvalidInputError, match="patience must be a positive whole number of trials; got"):
+    with pytest.raises(InvalidInputError, match="patience must be a positive whole number; got"):
         GittinsStop(1.0, patience=bad)
 
 
