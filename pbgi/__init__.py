@@ -10,7 +10,14 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from pbgi.cost import KnownCost, LearnedCost, UniformCost
-    from pbgi.errors import InvalidInputError, NothingLeftError, PbgiError, TrialStateError, UnknownTrialError
+    from pbgi.errors import (
+        InvalidInputError,
+        NothingLeftError,
+        PbgiError,
+        TrialStateError,
+        UnknownArgumentError,
+        UnknownTrialError,
+    )
     from pbgi.gp_config import GPConfig
     from pbgi.history import Trial, TrialState
     from pbgi.index import gittins_index, gittins_index_and_grad, inverse_log_h, log_h
@@ -23,7 +30,14 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "cost": ("KnownCost", "LearnedCost", "UniformCost"),
-    "errors": ("InvalidInputError", "NothingLeftError", "PbgiError", "TrialStateError", "UnknownTrialError"),
+    "errors": (
+        "InvalidInputError",
+        "NothingLeftError",
+        "PbgiError",
+        "TrialStateError",
+        "UnknownArgumentError",
+        "UnknownTrialError",
+    ),
     "gp_config": ("GPConfig",),
     "history": ("Trial", "TrialState"),
     "index": ("gittins_index", "gittins_index_and_grad", "inverse_log_h", "log_h"),
@@ -67,6 +81,7 @@ __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
     "TrialStateError",
     "UCB",
     "UniformCost",
+    "UnknownArgumentError",
     "UnknownTrialError",
     "gittins_index",
     "gittins_index_and_grad",

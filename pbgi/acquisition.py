@@ -6,7 +6,6 @@ and `CostModel` say what is believed of values and costs; the functions here onl
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -14,27 +13,11 @@ from pbgi.arrays import Bools, Floats
 from pbgi.cost import CostModel
 from pbgi.index import gittins_index, gittins_index_and_grad, log_h, log_h_and_grad
 from pbgi.maximize import Acquisition
+from pbgi.model import Model, Path
 
 # (mean - best) / std may overflow where std is next to nothing; below, the slope of log h grows with it.
 LOWEST_Z = -1e100
 LARGEST = float(np.finfo(np.float64).max)
-
-
-class Model(Protocol):
-    """What is believed of values."""
-
-    def posterior(self, X: Floats) -> tuple[Floats, Floats]:
-        """Mean (m,) and standard deviation (m,)."""
-
-    def posterior_with_grad(self, X: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Mean, standard deviation, and their gradients (m, d)."""
-
-
-class Path(Protocol):
-    """A function with its gradient."""
-
-    def __call__(self, X: Floats) -> tuple[Floats, Floats]:
-        """Values (m,) and gradients (m, d)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@
     ├── InvalidInputError (ValueError)    an argument breaks a stated rule
     ├── NothingLeftError (RuntimeError)   there is no point left to suggest
     ├── TrialStateError (RuntimeError)    a trial cannot go from the state it is in to the one asked for
+    ├── UnknownArgumentError (TypeError)  a keyword argument that nobody knows
     └── UnknownTrialError (LookupError)   no trial has this number
 
 Each class also inherits the builtin a caller would have guessed, so `except ValueError` keeps working.
@@ -25,6 +26,10 @@ class NothingLeftError(PbgiError, RuntimeError):
 
 class TrialStateError(PbgiError, RuntimeError):
     """A finished trial was told something that contradicts its record; the message states both."""
+
+
+class UnknownArgumentError(PbgiError, TypeError):
+    """A keyword argument that nobody knows; the message says which one was probably meant."""
 
 
 class UnknownTrialError(PbgiError, LookupError):

@@ -58,52 +58,6 @@ Prior: TypeAlias = GammaPrior | LogNormalPrior
 
 
 @dataclass(frozen=True)
-class GPConfig:
-    """What a Gaussian process is told before it sees data.
-
-    The default has the paper's priors, which are tight on length scales: broad ones overfit on the few points of an
-    optimisation run. Unlike the paper it learns the noise. Its prior is nearly flat in the logarithm (a factor of a
-    thousand less noise costs 0.7 nats), so a deterministic objective reaches the lower bound, and it falls off
-    exponentially above 1/20 of the variance, so that a few scattered values are not explained as noise alone.
-
-    Attributes:
-        kernel: "matern52", "matern32" or "rbf" (squared exponential).
-        length_scale_prior: Of each length scale.
-        output_scale_prior: Of the variance of the function.
-        noise: Variance of the noise, or None to learn it.
-        noise_prior: Of the learned noise.
-        length_scale_bounds: Smallest and largest length scale.
-        output_scale_bounds: Smallest and largest variance.
-        noise_bounds: Smallest and largest learned noise.
-        noisy: Whether one point may give different values: points of a finite space may then be tried again.
-    """
-
-    kernel: str = "matern52"
-    length_scale_prior: Prior = GammaPrior(3.0, 6.0)
-    output_scale_prior: Prior = GammaPrior(2.0, 0.15)
-    noise: float | None = None
-    noise_prior: Prior = GammaPrior(1.1, 20.0)
-    length_scale_bounds: tuple[float, float] = (1e-2, 1e2)
-    output_scale_bounds: tuple[float, float] = (1e-3, 1e3)
-    noise_bounds: tuple[float, float] = (1e-6, 1e1)
-    noisy: bool = False
-
-    def __post_init__(self) -> None:
-        kernel_named(self.kernel)
-        if self.noise is not None and not (math.isfinite(self.noise) and self.noise >= 0.0):
-            raise InvalidInputError(f"noise must be None, or finite and not negative; got {self.noise}")
-        for name in ("length_scale_bounds", "output_scale_bounds", "noise_bounds"):
-            low, high = getattr(self, name)
-            if not 0.0 < low < high < math.inf:
-                raise InvalidInputError(f"{name} must be finite with 0 < low < high; got {(low, high)}")
-
-    @classmethod
-    def paper(cls) -> "GPConfig":
-        """The model of the paper's experiments: Matern-5/2, Gamma priors, noise fixed at 1e-4."""
-        return cls(noise=1e-4)
-
-
-@dataclass(frozen=True)
 class Hyperparameters:
     """Parameters of the covariance, in units of the standardised values.
 
@@ -124,6 +78,56 @@ class Hyperparameters:
         _require_positive("output_scale", self.output_scale)
         if not (math.isfinite(self.noise) and self.noise >= 0.0):
             raise InvalidInputError(f"noise must be finite and not negative; got {self.noise}")
+
+
+@dataclass(frozen=True)
+class GPConfig:
+    """What a Gaussian process is told before it sees data.
+
+    The default has the paper's priors, which are tight on length scales: broad ones overfit on the few points of an
+    optimisation run. Unlike the paper it learns the noise. Its prior is nearly flat in the logarithm (a factor of a
+    thousand less noise costs 0.7 nats), so a deterministic objective reaches the lower bound, and it falls off
+    exponentially above 1/20 of the variance, so that a few scattered values are not explained as noise alone.
+
+    Attributes:
+        kernel: "matern52", "matern32" or "rbf" (squared exponential).
+        length_scale_prior: Of each length scale.
+        output_scale_prior: Of the variance of the function.
+        noise: Variance of the noise, or None to learn it.
+        noise_prior: Of the learned noise.
+        length_scale_bounds: Smallest and largest length scale.
+        output_scale_bounds: Smallest and largest variance.
+        noise_bounds: Smallest and largest learned noise.
+        noisy: Whether one point may give different values: points of a finite space may then be tried again.
+        hyperparameters: Known ones, which are then taken as they are and nothing is fitted but the constant mean.
+        standardise: Whether values are standardised first; if not, all of the above is in the units of the values.
+    """
+
+    kernel: str = "matern52"
+    length_scale_prior: Prior = GammaPrior(3.0, 6.0)
+    output_scale_prior: Prior = GammaPrior(2.0, 0.15)
+    noise: float | None = None
+    noise_prior: Prior = GammaPrior(1.1, 20.0)
+    length_scale_bounds: tuple[float, float] = (1e-2, 1e2)
+    output_scale_bounds: tuple[float, float] = (1e-3, 1e3)
+    noise_bounds: tuple[float, float] = (1e-6, 1e1)
+    noisy: bool = False
+    hyperparameters: Hyperparameters | None = None
+    standardise: bool = True
+
+    def __post_init__(self) -> None:
+        kernel_named(self.kernel)
+        if self.noise is not None and not (math.isfinite(self.noise) and self.noise >= 0.0):
+            raise InvalidInputError(f"noise must be None, or finite and not negative; got {self.noise}")
+        for name in ("length_scale_bounds", "output_scale_bounds", "noise_bounds"):
+            low, high = getattr(self, name)
+            if not 0.0 < low < high < math.inf:
+                raise InvalidInputError(f"{name} must be finite with 0 < low < high; got {(low, high)}")
+
+    @classmethod
+    def paper(cls) -> "GPConfig":
+        """The model of the paper's experiments: Matern-5/2, Gamma priors, noise fixed at 1e-4."""
+        return cls(noise=1e-4)
 
 
 class LogPrior:

@@ -15,25 +15,21 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from pbgi.arguments import refuse_unknown_arguments
 from pbgi.arrays import Floats
 from pbgi.cost import Cost, CostModel, KnownCost, LearnedCost, UniformCost
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
-from pbgi.frozen import from_plain, to_plain
-from pbgi.gp_config import GammaPrior, GPConfig, Hyperparameters, LogNormalPrior
-from pbgi.gp_fit import fit_gp
+from pbgi.gp_config import GPConfig
 from pbgi.history import History, Trial
+from pbgi.model import MOST_VALUES, ModelKind, fit_model, last_noted, noted, seen_by_model
 from pbgi.parameter import Parameter
-from pbgi.plain import Value, require_count, require_fields, require_positive
-from pbgi.policy import PBGI, PBGID, POLICIES, Policy
+from pbgi.plain import Value, require_count, require_fields
+from pbgi.policy import Policy
+from pbgi.settings import FIELDS, FORMAT, Settings
 from pbgi.snapshot import Proposal, Snapshot, failure_radius
 from pbgi.space import Space
-from pbgi.startup import START_SHARE, default_n_startup, start_point
-from pbgi.stopping import STOP_RULES, AnyOf, BudgetSpent, GittinsStop, Situation, StopReason, StopRule, rules_of
-
-DIRECTIONS = {"minimize": -1.0, "maximize": 1.0}
-FORMAT = 1
-# Beyond so many values the model sees the best quarter of that number and the latest for the rest.
-MOST_VALUES = 2000
+from pbgi.startup import START_SHARE, start_point
+from pbgi.stopping import Situation, StopReason, StopRule
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +53,13 @@ class Optimizer:
         policy: How points are chosen; by default the decaying Gittins index, `PBGID()`. `PBGI(cost_scale=...)` takes
             an exchange rate and, unless `stop` says otherwise, stops when no trial is worth its price.
         stop: When to stop, besides when the budget is spent, see `pbgi.stopping`.
-        model: What is assumed of the objective.
+        model: What is assumed of the objective: a `GPConfig`, or an object that fits as `pbgi.model` says.
         n_startup_trials: Points before the model takes over; by default 2 (d + 1), fewer if they would take more than
             a quarter of the budget.
         seed: Of all randomness; drawn if not given.
     """
 
+    @refuse_unknown_arguments
     def __init__(
         self,
         space: Space | Mapping[str, Parameter | Value],
@@ -72,26 +69,16 @@ class Optimizer:
         budget: float | None = None,
         policy: Policy | None = None,
         stop: StopRule | None = None,
-        model: GPConfig | None = None,
+        model: GPConfig | ModelKind | None = None,
         n_startup_trials: int | None = None,
         seed: int | None = None,
     ) -> None:
-        self._space = space if isinstance(space, Space) else Space(space)
-        if direction not in DIRECTIONS:
-            raise InvalidInputError(f"direction must be 'minimize' or 'maximize'; got {direction!r}")
-        self._direction, self._sign = direction, DIRECTIONS[direction]
-        self._cost = _checked("cost", cost, "fit")
-        self._budget = None if budget is None else require_positive("budget", budget)
-        self._policy: Policy = _checked("policy", policy, "propose") or PBGID()
-        self._stop = _stop_rule(_checked("stop", stop, "reason"), self._policy, self._budget)
-        if model is not None and not isinstance(model, GPConfig):
-            raise InvalidInputError(f"model must be a GPConfig; got {model!r}")
-        self._model = model or GPConfig()
-        self._n_startup = require_count(
-            "n_startup_trials",
-            default_n_startup(self._space.dimension) if n_startup_trials is None else n_startup_trials,
-        )
-        self._seed = _checked_seed(seed)
+        given = (space, direction, cost, budget, policy, stop, model, n_startup_trials, seed)
+        self._set_up(Settings.checked(*given))
+
+    def _set_up(self, settings: Settings) -> None:
+        self._settings, self._space = settings, settings.space
+        self._sign, self._budget = settings.sign, settings.budget
         self._history = History()
         self._rows: dict[int, Floats] = {}
         self._cached: tuple[tuple[Trial, ...], _Next] | None = None
@@ -137,7 +124,7 @@ class Optimizer:
         if isinstance(trial, Mapping):
             return self._history.add_external(self._space.check(trial), value, cost)
         own = self._own(trial)
-        if cost is None and self._budget is not None and isinstance(self._cost, LearnedCost | None):
+        if cost is None and self._budget is not None and isinstance(self._settings.cost, LearnedCost | None):
             raise InvalidInputError(
                 f"cost must be told, since the budget counts it; got cost=None for trial {own.number}; "
                 "with cost=UniformCost() the budget is a number of trials"
@@ -156,13 +143,13 @@ class Optimizer:
 
     def should_stop(self) -> StopReason | None:
         """Why to stop now, or None."""
-        return self._stop.reason(self._situation(None)) or self._stop_before_next()
+        return self._settings.stop.reason(self._situation(None)) or self._stop_before_next()
 
     def _stop_before_next(self) -> StopReason | None:
         upcoming = self._next()
         if upcoming.nothing_left == "exhausted":
             return StopReason("SpaceExhausted", self._nothing_left_message(upcoming))
-        return self._stop.reason(self._situation(upcoming))
+        return self._settings.stop.reason(self._situation(upcoming))
 
     def _own(self, trial: Trial | int) -> Trial:
         if isinstance(trial, Trial):
@@ -200,8 +187,7 @@ class Optimizer:
     @property
     def endless(self) -> bool:
         """Whether nothing would ever stop a run: no budget, no stop rule, and infinitely many points."""
-        limited = self._budget is not None or math.isfinite(self._space.n_points)
-        return not limited and self._stop == AnyOf(())
+        return self._settings.endless
 
     @property
     def spent(self) -> float:
@@ -228,9 +214,9 @@ class Optimizer:
         return self._cached[1]
 
     def _choose(self, trials: tuple[Trial, ...]) -> _Next:
-        rng = np.random.default_rng([self._seed, len(trials)])
+        rng = np.random.default_rng([self._settings.seed, len(trials)])
         seen = self._points(trials)
-        excluded = None if self._model.noisy else seen
+        excluded = None if self._settings.model.noisy else seen
         full = len(seen) >= self._space.n_points and len(np.unique(seen, axis=0)) >= self._space.n_points
         if full and excluded is not None:
             return _Next(None, {}, "exhausted")
@@ -243,16 +229,16 @@ class Optimizer:
         if not self._history.completed:
             return _Next(None, {}, "unaffordable")
         snapshot, record = self._snapshot(trials, excluded)
-        proposal = self._policy.propose(snapshot, rng)
+        proposal = self._settings.policy.propose(snapshot, rng)
         if proposal is None:
             return _Next(None, {}, "unaffordable" if math.isfinite(snapshot.affordable) else "exhausted")
-        note = self._stop.note(snapshot, rng)
+        note = self._settings.stop.note(snapshot, rng)
         return _Next(replace(proposal, record={**proposal.record, **record}), note, None)
 
     def _in_startup(self, trials: tuple[Trial, ...]) -> bool:
         if not self._history.completed:
             return True
-        if len(trials) >= self._n_startup:
+        if len(trials) >= self._settings.n_startup_trials:
             return False
         return self._budget is None or self.spent + self.reserved < START_SHARE * self._budget
 
@@ -265,7 +251,7 @@ class Optimizer:
         part = math.inf
         if self._budget is not None:
             left = START_SHARE * self._budget - self.spent - self.reserved
-            part = left / max(self._n_startup - len(trials), 1)
+            part = left / max(self._settings.n_startup_trials - len(trials), 1)
         proposal = start_point(self._space, seen, cost, min(part, affordable), excluded, rng)
         if proposal is None and not self._history.completed:
             proposal = start_point(self._space, seen, cost, affordable, excluded, rng)
@@ -274,14 +260,14 @@ class Optimizer:
     def _snapshot(
         self, trials: tuple[Trial, ...], excluded: Floats | None
     ) -> tuple[Snapshot, dict[str, float | list[float]]]:
-        completed = _subset(self._history.completed, self._sign)
+        completed = seen_by_model(self._history.completed, self._sign)
         X, values = self._points(completed), np.array([self._sign * (t.value or 0.0) for t in completed])
-        start = _recorded(trials, "value_model", self._space.dimension)
-        model = fit_gp(X, values, self._model, categorical=self._space.categorical, start=start)
+        start = last_noted(trials, "value_model", self._space.dimension)
+        kind = self._settings.model
+        model = fit_model(kind, X, values, categorical=self._space.categorical, start=start)
         cost = self._cost_model(trials)
-        record: dict[str, float | list[float]] = {"value_model": _flat(model.hyperparameters)}
-        if cost.hyperparameters is not None:
-            record["cost_model"] = _flat(cost.hyperparameters)
+        notes = {"value_model": noted(model.hyperparameters), "cost_model": noted(cost.hyperparameters)}
+        record: dict[str, float | list[float]] = {name: note for name, note in notes.items() if note is not None}
         snapshot = Snapshot(
             space=self._space,
             X=X,
@@ -303,8 +289,8 @@ class Optimizer:
         # What a failure cost says little of what a value costs: it counts only while there is nothing else.
         known = [t for t in trials if t.cost is not None]
         paid = [t for t in known if t.value is not None] or known
-        kind = self._cost or (LearnedCost() if paid else UniformCost())
-        start = _recorded(trials, "cost_model", self._space.dimension)
+        kind = self._settings.cost or (LearnedCost() if paid else UniformCost())
+        start = last_noted(trials, "cost_model", self._space.dimension)
         paid = paid[-MOST_VALUES:]
         return kind.fit(self._space, self._points(paid), np.array([t.cost for t in paid], float), GPConfig(), start)
 
@@ -312,13 +298,12 @@ class Optimizer:
         """Whether anything can be said of the cost of a point before the first cost was told."""
         if any(t.cost is not None for t in trials):
             return True
-        known = isinstance(self._cost, KnownCost | UniformCost)
-        return known or (self._cost is None and self._budget is None)
+        known = isinstance(self._settings.cost, KnownCost | UniformCost)
+        return known or (self._settings.cost is None and self._budget is None)
 
     def _affordable(self) -> float:
-        holds = any(isinstance(rule, BudgetSpent) and not rule.overshoot for rule in rules_of(self._stop))
         remaining = self.remaining
-        return math.inf if remaining is None or not holds else remaining
+        return math.inf if remaining is None or not self._settings.budget_holds else remaining
 
     def _points(self, trials: Any) -> Floats:
         """Unit-cube rows of the trials; each is converted once."""
@@ -346,31 +331,18 @@ class Optimizer:
     # Saving ----------------------------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """All of it as JSON text; functions (known costs) must be given again to `from_json`."""
-        return json.dumps(
-            {
-                "format": FORMAT,
-                "space": self._space.to_json(),
-                "direction": self._direction,
-                "cost": _cost_to_plain(self._cost),
-                "budget": self._budget,
-                "policy": to_plain(self._policy),
-                "stop": to_plain(self._stop),
-                "model": to_plain(self._model),
-                "n_startup_trials": self._n_startup,
-                "seed": self._seed,
-                "history": self._history.to_json(),
-            },
-            allow_nan=False,
-        )
+        """All of it as JSON text; functions (known costs) and models of other making must be given again."""
+        saved = {"format": FORMAT, **self._settings.to_plain(), "history": self._history.to_json()}
+        return json.dumps(saved, allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str, *, cost: Cost | None = None) -> "Optimizer":
+    def from_json(cls, text: str, *, cost: Cost | None = None, model: ModelKind | None = None) -> "Optimizer":
         """The optimizer that `to_json` wrote; it goes on as if it had never stopped.
 
         Args:
             text: What `to_json` returned.
             cost: The cost again, if it holds a function: JSON cannot.
+            model: The model again, if it was not a `GPConfig`.
 
         Raises:
             InvalidInputError: The text is something else; the message names what is wrong.
@@ -379,22 +351,13 @@ class Optimizer:
             data = json.loads(text)
         except (TypeError, ValueError) as error:
             raise InvalidInputError(f"text must be what to_json wrote; got {str(text)[:50]!r}: {error}") from None
-        require_fields("optimizer", data, _FIELDS)
+        require_fields("optimizer", data, ("format", "space", *FIELDS, "history"))
         if data["format"] != FORMAT:
             raise InvalidInputError(
                 f"format must be {FORMAT}; got {data['format']!r}; it was written by another version"
             )
-        optimizer = cls(
-            Space.from_json(data["space"]),
-            direction=data["direction"],
-            cost=_cost_from_plain(data["cost"], cost),
-            budget=data["budget"],
-            policy=from_plain("policy", data["policy"], POLICIES),
-            stop=from_plain("stop", data["stop"], STOP_RULES),
-            model=from_plain("model", data["model"], (GPConfig, GammaPrior, LogNormalPrior)),
-            n_startup_trials=data["n_startup_trials"],
-            seed=data["seed"],
-        )
+        optimizer = cls.__new__(cls)
+        optimizer._set_up(Settings.from_plain(data, cost, model))
         history = History.from_json(data["history"])
         for trial in history.trials:
             optimizer._space.check(trial.params)
@@ -402,89 +365,7 @@ class Optimizer:
         return optimizer
 
 
-_FIELDS = (
-    "format",
-    "space",
-    "direction",
-    "cost",
-    "budget",
-    "policy",
-    "stop",
-    "model",
-    "n_startup_trials",
-    "seed",
-    "history",
-)
-
-
 @cache
 def _threadpools() -> ThreadpoolController:
     """Found once: looking for the libraries takes longer than a suggestion."""
     return ThreadpoolController()
-
-
-def _stop_rule(given: StopRule | None, policy: Policy, budget: float | None) -> StopRule:
-    """What was given, or an exchange rate's own rule; a budget always holds, in the way asked for."""
-    rules: tuple[Any, ...] = () if given is None else rules_of(given)
-    if given is None and isinstance(policy, PBGI):
-        rules = (GittinsStop(policy.cost_scale),)
-    if budget is not None and not any(isinstance(rule, BudgetSpent) for rule in rules):
-        rules = (BudgetSpent(), *rules)
-    return AnyOf(rules)
-
-
-def _subset(completed: tuple[Trial, ...], sign: float) -> tuple[Trial, ...]:
-    """All trials, or of more than MOST_VALUES the best quarter of that number and the latest for the rest."""
-    if len(completed) <= MOST_VALUES:
-        return completed
-    best = sorted(completed, key=lambda t: (-sign * (t.value or 0.0), t.number))[: MOST_VALUES // 4]
-    kept = {t.number for t in best}
-    latest = [t for t in completed if t.number not in kept][-(MOST_VALUES - len(kept)) :]
-    kept |= {t.number for t in latest}
-    return tuple(t for t in completed if t.number in kept)
-
-
-def _flat(hyperparameters: Hyperparameters) -> list[float]:
-    return [*hyperparameters.length_scales, hyperparameters.output_scale, hyperparameters.noise]
-
-
-def _recorded(trials: tuple[Trial, ...], name: str, dimension: int) -> Hyperparameters | None:
-    """The hyperparameters noted by the latest trial that has them."""
-    for trial in reversed(trials):
-        numbers: Any = trial.record.get(name)
-        if isinstance(numbers, list) and len(numbers) == dimension + 2:
-            return Hyperparameters(tuple(numbers[:dimension]), numbers[dimension], numbers[dimension + 1])
-    return None
-
-
-def _checked(name: str, value: Any, method: str) -> Any:
-    if value is not None and (isinstance(value, type) or not callable(getattr(value, method, None))):
-        raise InvalidInputError(f"{name} must be None or an object with {method}(), such as pbgi offers; got {value!r}")
-    return value
-
-
-def _checked_seed(seed: Any) -> int:
-    if seed is None:
-        return int(np.random.default_rng().integers(2**63))
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidInputError(f"seed must be a whole number that is not negative; got {seed!r}")
-    return int(seed)
-
-
-def _cost_to_plain(cost: Any) -> Any:
-    if isinstance(cost, KnownCost) or (isinstance(cost, LearnedCost) and cost.known_factor is not None):
-        return {"kind": type(cost).__name__, "function": True}
-    return None if cost is None else to_plain(cost)
-
-
-def _cost_from_plain(data: Any, given: Cost | None) -> Cost | None:
-    if isinstance(data, Mapping) and data.get("function"):
-        if type(given).__name__ != data.get("kind"):
-            raise InvalidInputError(
-                f"cost must be given again, a {data.get('kind')}: JSON holds no function; got {given!r}"
-            )
-        return given
-    if given is not None:
-        raise InvalidInputError(f"cost must be left out: the one that was saved is complete; got {given!r}")
-    restored: Cost | None = from_plain("cost", data, (UniformCost, LearnedCost))
-    return restored

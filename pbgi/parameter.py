@@ -25,6 +25,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pbgi.arguments import refuse_unknown_arguments
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 from pbgi.plain import Value, plain_value, set_fields, unboxed
@@ -77,6 +78,10 @@ class Float:
 
     def from_unit(self, units: Floats) -> list[Any]:
         """Values at coordinates in [0, 1]."""
+        return list(self.column(units).tolist())
+
+    def column(self, units: Floats) -> NDArray[Any]:
+        """The same as an array."""
         with np.errstate(all="ignore"):
             if self.log:
                 v = self._exp_from_low(units * self._log_from_low(np.array([self.high])))
@@ -84,8 +89,7 @@ class Float:
                 low, high, scale = self._scaled_bounds()
                 v = (low + units * (high - low)) / scale
         # Rounding may step over a bound, or stop short of one; the coordinates 0 and 1 mean the bounds themselves.
-        v = np.where(units <= 0.0, self.low, np.where(units >= 1.0, self.high, np.clip(v, self.low, self.high)))
-        return list(v.tolist())
+        return np.where(units <= 0.0, self.low, np.where(units >= 1.0, self.high, np.clip(v, self.low, self.high)))
 
     def _scaled_bounds(self) -> tuple[float, float, float]:
         """The bounds times the factor, a power of two, that keeps their difference from overflowing."""
@@ -124,6 +128,10 @@ class Discrete:
     def from_unit(self, units: Floats) -> list[Any]:
         """Values whose pieces of [0, 1] hold the coordinates."""
         return [self._values[level] for level in self._levels(units).tolist()]
+
+    def column(self, units: Floats) -> NDArray[Any]:
+        """The same as an array; choices keep their types."""
+        raise NotImplementedError
 
     def snap(self, units: Floats) -> Floats:
         """Coordinates of the levels whose pieces hold the given ones."""
@@ -185,6 +193,10 @@ class Integer(Discrete):
     def _values(self) -> range:
         return range(self.low, self.high + 1, self.step)
 
+    def column(self, units: Floats) -> NDArray[Any]:
+        """Values at coordinates in [0, 1], as an array."""
+        return np.asarray(self.low + self.step * self._levels(units))
+
     def check(self, value: object, name: str = "value") -> int:
         """The value as an int, or an error that calls it `name`."""
         number = _integer(name, value)
@@ -220,6 +232,7 @@ class Categorical(Discrete):
 
     choices: tuple[Value, ...]
 
+    @refuse_unknown_arguments
     def __init__(self, choices: Sequence[Value]) -> None:
         if isinstance(choices, np.ndarray):
             choices = choices.tolist()
@@ -238,6 +251,14 @@ class Categorical(Discrete):
     @property
     def _values(self) -> tuple[Value, ...]:
         return self.choices
+
+    def column(self, units: Floats) -> NDArray[Any]:
+        """Choices at coordinates in [0, 1], as an array: of numbers if all of them are of one type, else of objects."""
+        dtype = np.array(self.choices).dtype  # of choices of several types, and of huge ints, one of another kind
+        kinds = {type(choice) for choice in self.choices}
+        column = np.empty(len(units), dtype=dtype if kinds in ({int}, {float}, {bool}) else object)
+        column[:] = self.from_unit(units)
+        return column
 
     @cached_property
     def _positions(self) -> dict[tuple[type, object], int]:
@@ -263,6 +284,8 @@ class Categorical(Discrete):
 
 
 Parameter: TypeAlias = Float | Integer | Categorical
+for _made_by_dataclass in (Float, Integer):
+    _made_by_dataclass.__init__ = refuse_unknown_arguments(_made_by_dataclass.__init__)  # type: ignore[method-assign]
 
 
 def _typed(value: object) -> tuple[type, object]:

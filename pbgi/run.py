@@ -12,10 +12,12 @@ from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
+from pbgi.arguments import refuse_unknown_arguments
 from pbgi.cost import Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.gp_config import GPConfig
 from pbgi.history import Trial
+from pbgi.model import ModelKind
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Parameter
 from pbgi.plain import Value, require_count
@@ -71,6 +73,7 @@ class _Outcome(NamedTuple):
     error: str | None
 
 
+@refuse_unknown_arguments
 def minimize(
     fun: Callable[[dict[str, Value]], Any],
     space: Space | Mapping[str, Parameter | Value],
@@ -80,7 +83,7 @@ def minimize(
     cost: Cost | None = None,
     policy: Policy | None = None,
     stop: StopRule | None = None,
-    model: GPConfig | None = None,
+    model: GPConfig | ModelKind | None = None,
     n_startup_trials: int | None = None,
     seed: int | None = None,
     n_workers: int = 1,

@@ -10,10 +10,10 @@ import numpy as np
 from pbgi.acquisition import Cheapness, Restricted
 from pbgi.arrays import Bools, Floats
 from pbgi.cost import CostModel, per_success
-from pbgi.gp import GP
 from pbgi.history import Trial, TrialState
 from pbgi.maximize import Acquisition, SearchResult, build_pool, search
 from pbgi.mixed import Grid
+from pbgi.model import Model
 from pbgi.space import Space
 
 N_INCUMBENTS = 3
@@ -46,7 +46,7 @@ class Snapshot:
     space: Space
     X: Floats
     values: Floats
-    model: GP
+    model: Model
     cost: CostModel
     trials: tuple[Trial, ...]
     sign: float

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from pbgi.arrays import Bools, Floats
 from pbgi.errors import InvalidInputError
@@ -112,11 +112,20 @@ class Space:
 
     def from_unit_many(self, X: ArrayLike) -> list[dict[str, Any]]:
         """The n points at the rows of `X`, of shape (n, d)."""
+        columns = [p.from_unit(units) for p, units in self._coordinates_of_all(X)]
+        return [dict(zip(self.names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+    def columns(self, X: ArrayLike) -> dict[str, NDArray[Any]]:
+        """The same by parameter: an array (n,) of values for each name."""
+        columns = [p.column(units) for p, units in self._coordinates_of_all(X)]
+        return dict(zip(self.names, columns, strict=True))
+
+    def _coordinates_of_all(self, X: ArrayLike) -> list[tuple[Parameter, Floats]]:
+        """Every parameter, in order, with its coordinates (n,) in the rows of `X`."""
         rows = self._in_cube(X, 2)
         units = dict(zip(self.coordinates, rows.T, strict=True))
         still = np.zeros(len(rows))  # for what does not move, any coordinate gives the only value there is
-        columns = [p.from_unit(np.ascontiguousarray(units.get(name, still))) for name, p in self._all.items()]
-        return [dict(zip(self.names, values, strict=True)) for values in zip(*columns, strict=True)]
+        return [(p, np.ascontiguousarray(units.get(name, still))) for name, p in self._all.items()]
 
     def snap(self, X: ArrayLike) -> Floats:
         """Unit rows, of shape (..., d), with the discrete coordinates moved to the level whose piece they are in."""

@@ -257,6 +257,45 @@ def test_gradient_of_a_known_price_within_one_wide_level_is_zero():
     np.testing.assert_allclose(slope, [[math.log(2e6)]], rtol=1e-3)
 
 
+# Prices of many points at once ----------------------------------------------------------------------------------------
+
+
+def price_by_columns(params):
+    """`price_of_mixed`'s kin, for numbers and arrays alike: a formula, a choice and a fixed value."""
+    surcharge = np.where(np.asarray(params["act"] == "relu"), 1.0, 3.0)
+    return (1.0 + np.log(params["width"])) * params["layers"] * surcharge * params["fixed"] * 10.0 ** (2 + params["lr"])
+
+
+@pytest.mark.parametrize("make", [KnownCost, LearnedCost])
+def test_a_vectorised_price_is_the_same_price(make):
+    X, Z = design(MIXED, 12), design(MIXED, 40, seed=1)
+    one, many = (
+        fit(make(price, vectorised=vectorised), MIXED, X, some_costs(X))
+        for price, vectorised in ((lambda p: float(price_by_columns(p)), False), (price_by_columns, True))
+    )
+    for power in POWERS:
+        np.testing.assert_allclose(many.log_moment(Z, power), one.log_moment(Z, power), rtol=1e-12, atol=1e-12)
+        for a, b in zip(many.log_moment_and_grad(Z, power), one.log_moment_and_grad(Z, power), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
+
+
+def test_a_vectorised_price_is_called_once_for_a_gradient():
+    calls = []
+    cost = fit(KnownCost(lambda p: calls.append(len(p["x0"])) or 1.0 + p["x0"], vectorised=True), cube(5), [], [])
+    _, gradient = cost.log_moment_and_grad(np.full((7, 5), 0.5), 1.0)
+    assert calls == [7 * 6]
+    np.testing.assert_allclose(gradient, [[1.0 / 1.5, 0.0, 0.0, 0.0, 0.0]] * 7, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "bad", [lambda p: p["x"] - 0.5, lambda _: np.ones(3), lambda p: p["x"] * 1j, lambda _: np.array(["a", "b"])]
+)
+def test_bad_vectorised_prices_are_refused(bad):
+    X = np.array([[0.75], [0.25]])
+    with pytest.raises(InvalidInputError, match=r"positive, finite number; at {'x': 0.25}|as many real numbers"):
+        fit(KnownCost(bad, vectorised=True), LINE, X, [1.0, 1.0]).log_moment(X, 1.0)
+
+
 # Where trials fail ----------------------------------------------------------------------------------------------------
 
 

@@ -260,6 +260,22 @@ def test_one_search_is_as_good_as_five(config):
     assert np.mean(np.array(short) > 1e-3) <= 0.05
 
 
+@pytest.mark.parametrize("standardise", [True, False])
+def test_known_hyperparameters_are_taken_as_they_are(standardise):
+    X, y = mixed_data(3)
+    y = 5.0 + 3.0 * y
+    known = Hyperparameters((0.3, 0.7, 0.2), 1.7, 0.01)
+    gp = fit_gp(X, y, GPConfig(hyperparameters=known, standardise=standardise), categorical=MIXED)
+    assert gp.hyperparameters == known
+    scale = y.std(ddof=1) if standardise else 1.0
+    Q = np.random.default_rng(0).random((5, 3))
+    mean, posterior = textbook("matern52", X, y / scale, Q, known, MIXED)
+    np.testing.assert_allclose(gp.posterior(Q)[0], mean * scale, rtol=1e-7)
+    np.testing.assert_allclose(gp.posterior(Q)[1], np.sqrt(np.diagonal(posterior)) * scale, rtol=1e-7)
+    with pytest.raises(InvalidInputError, match="3 length scales"):
+        fit_gp(X, y, GPConfig(hyperparameters=Hyperparameters((0.3,), 1.0, 0.01)))
+
+
 def test_fit_recovers_which_input_matters_and_how_much_noise_there_is():
     rng = np.random.default_rng(8)
     X = rng.random((80, 3))

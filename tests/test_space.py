@@ -601,3 +601,11 @@ def test_json_is_checked(data, said):
     with pytest.raises(InvalidInputError) as caught:
         Space.from_json(data)
     assert said in str(caught.value)
+
+
+@given(spaces_with_rows())
+def test_columns_hold_the_same_values_as_rows(space_and_rows):
+    space, X = space_and_rows
+    columns = {name: column.tolist() for name, column in space.columns(X).items()}
+    by_row = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    assert repr(by_row) == repr(space.from_unit_many(X))  # types too
