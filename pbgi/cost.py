@@ -4,7 +4,7 @@ A cost is asked one question: log E[c(x)^p], and its gradient. The Gittins index
 cost p = -1, cooling p = -a: so every policy works with every cost, known or not.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -31,7 +31,10 @@ class Cost(Protocol):
     def fit(
         self, space: Space, X: Floats, costs: Floats, config: GPConfig, start: Hyperparameters | None
     ) -> "CostModel":
-        """What is believed of costs after paying `costs` (n,) at the points X (n, d)."""
+        """What is believed of costs after paying `costs` (n,) at the points X (n, d).
+
+        Hyperparameters that `config` knows are those of the last fit: it is not time for another.
+        """
 
 
 class CostModel(Protocol):
@@ -83,16 +86,20 @@ class LearnedCost:
         known_factor: The part of the cost that is known, as a function of the parameters: a price list, say, where
             what is learned is the duration that it is multiplied with.
         vectorised: Whether `known_factor` takes a dict of arrays, see `KnownCost`.
+        model: What is assumed of the logarithm; `GPConfig()` if not given.
     """
 
     known_factor: PriceFunction | None = None
     vectorised: bool = field(default=False, kw_only=True)
+    model: GPConfig | None = field(default=None, kw_only=True)
 
     def fit(self, space: Space, X: Floats, costs: Floats, config: GPConfig, start: Hyperparameters | None) -> CostModel:
         """Fit the process to log(cost / known factor)."""
         factor = None if self.known_factor is None else _Known(Price(space, self.known_factor, self.vectorised))
         if len(costs) == 0:
             return factor or _Uniform()
+        if self.model is not None:
+            config = replace(self.model, hyperparameters=self.model.hyperparameters or config.hyperparameters)
         log_costs = np.log(costs) - (0.0 if factor is None else factor.log_moment(X, 1.0))
         return _Learned(_log_cost_gp(space, X, log_costs, config, start), factor)
 
@@ -142,6 +149,7 @@ class _Known:
 class _Learned:
     def __init__(self, gp: GP, factor: _Known | None) -> None:
         self._gp, self._factor = gp, factor
+        self._last: tuple[Floats, Floats, Floats] | None = None
 
     @property
     def hyperparameters(self) -> Hyperparameters | None:
@@ -150,18 +158,25 @@ class _Learned:
 
     def log_moment(self, X: Floats, power: float) -> Floats:
         """Log-normal: E[c^p] = exp(p m + p^2 v / 2)."""
-        mean, std = self._gp.posterior(X)
+        mean, std = self._posterior(X)
         moment: Floats = power * mean + 0.5 * (power * std) ** 2
         return moment if self._factor is None else moment + self._factor.log_moment(X, power)
 
     def log_moment_and_grad(self, X: Floats, power: float) -> tuple[Floats, Floats]:
         mean, std, dmean, dstd = self._gp.posterior_with_grad(X)
+        self._last = X.copy(), mean, std
         moment = power * mean + 0.5 * (power * std) ** 2
         gradient = power * dmean + power**2 * std[:, None] * dstd
         if self._factor is not None:
             known, dknown = self._factor.log_moment_and_grad(X, power)
             moment, gradient = moment + known, gradient + dknown
         return moment, gradient
+
+    def _posterior(self, X: Floats) -> tuple[Floats, Floats]:
+        """Of a search the points are asked twice: what they are worth, and whether they can be afforded."""
+        if self._last is None or not np.array_equal(self._last[0], X):
+            self._last = X.copy(), *self._gp.posterior(X)
+        return self._last[1], self._last[2]
 
 
 @dataclass(frozen=True, eq=False)

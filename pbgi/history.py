@@ -18,12 +18,15 @@ import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
 from pbgi.plain import Value, plain_value, require_fields
+
+Note: TypeAlias = float | list[float]
+"""What a policy or a stop rule remembers of a trial, under a name."""
 
 
 class TrialState(StrEnum):
@@ -71,7 +74,7 @@ class Trial:
     predicted_cost: float | None = None
     external: bool = False
     message: str | None = None
-    record: Mapping[str, float | list[float]] = field(default_factory=dict, hash=False)
+    record: Mapping[str, Note] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "params", Params(self.params))
@@ -149,7 +152,7 @@ class History:
         self,
         params: Mapping[str, Value],
         predicted_cost: float | None = None,
-        record: Mapping[str, float | list[float]] | None = None,
+        record: Mapping[str, Note] | None = None,
     ) -> Trial:
         """Record a point that was handed out, and reserve what it is expected to cost."""
         checked, predicted_cost = _check_params("params", params), check_cost(predicted_cost, "predicted_cost")
@@ -279,7 +282,7 @@ def _check_params(name: str, params: object) -> dict[str, Value]:
     return {key: plain_value(f"{name}[{key!r}]", value) for key, value in params.items()}
 
 
-def _check_record(name: str, record: object) -> dict[str, float | list[float]]:
+def _check_record(name: str, record: object) -> dict[str, Note]:
     """A copy of a mapping from names to finite numbers or lists of them."""
     if not isinstance(record, Mapping) or not all(isinstance(key, str) for key in record):
         raise InvalidInputError(f"{name} must be a mapping from names to numbers; got {record!r}")

@@ -153,11 +153,14 @@ def _mills(backend: _Backend, a: Array) -> tuple[Array, Array]:
     r = 1/(a + 2/(a + 3/(a + ...))), and there m = 1/(a + r).
     """
     xp = backend.xp
-    near = 1.0 / (SQRT_HALF_PI * backend.erfcx(SQRT_HALF * a)) - a
-    fraction = a
-    for k in range(FRACTION_DEPTH, 1, -1):
-        fraction = a + k / fraction
-    r = xp.where(a > FRACTION_FROM, 1.0 / fraction, near)
+    r = 1.0 / (SQRT_HALF_PI * backend.erfcx(SQRT_HALF * a)) - a
+    far = a > FRACTION_FROM
+    # The fraction is a quarter of the work and rarely needed. A device is not asked: the answer would make it wait.
+    if xp is not np or far.any():
+        fraction = a
+        for k in range(FRACTION_DEPTH, 1, -1):
+            fraction = a + k / fraction
+        r = xp.where(far, 1.0 / fraction, r)
     return 1.0 / (a + r), r
 
 
@@ -292,6 +295,8 @@ def _prepare(**arguments: Array) -> tuple[_Backend, tuple[Array, ...]]:
         backend, arrays = _as_tensors(torch, arguments)
     else:
         backend, arrays = _numpy(), [_as_float64(name, x) for name, x in arguments.items()]
+    if all(x.shape == arrays[0].shape for x in arrays):
+        return backend, tuple(arrays)
     shapes = {name: tuple(x.shape) for name, x in zip(arguments, arrays, strict=True)}
     try:
         shape = np.broadcast_shapes(*shapes.values())

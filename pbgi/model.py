@@ -98,3 +98,12 @@ def last_noted(trials: tuple[Trial, ...], name: str, dimension: int) -> Hyperpar
         if isinstance(numbers, list) and len(numbers) == dimension + 2:
             return Hyperparameters(tuple(numbers[:dimension]), numbers[dimension], numbers[dimension + 1])
     return None
+
+
+def last_number(trials: tuple[Trial, ...], name: str, default: float) -> float:
+    """The number noted under this name by the latest trial that has one."""
+    for trial in reversed(trials):
+        number: Any = trial.record.get(name)
+        if isinstance(number, int | float):
+            return float(number)
+    return default

@@ -20,8 +20,8 @@ from pbgi.arrays import Floats
 from pbgi.cost import Cost, CostModel, KnownCost, LearnedCost, UniformCost
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
 from pbgi.gp_config import GPConfig
-from pbgi.history import History, Trial
-from pbgi.model import MOST_VALUES, ModelKind, fit_model, last_noted, noted, seen_by_model
+from pbgi.history import History, Note, Trial
+from pbgi.model import MOST_VALUES, ModelKind, fit_model, last_noted, last_number, noted, seen_by_model
 from pbgi.parameter import Parameter
 from pbgi.plain import Value, require_count, require_fields
 from pbgi.policy import Policy
@@ -31,13 +31,17 @@ from pbgi.space import Space
 from pbgi.startup import START_SHARE, start_point
 from pbgi.stopping import Situation, StopReason, StopRule
 
+# The model of costs is fitted anew when there are this many times as many costs as at its last fit.
+COST_REFIT = 1.1
+COST_SIZE = "cost_model_size"
+
 
 @dataclass(frozen=True, eq=False)
 class _Next:
     """What comes next: a proposal with the stop rule's note, or why there is none."""
 
     proposal: Proposal | None
-    note: Mapping[str, float]
+    note: Mapping[str, Note]
     nothing_left: str | None
 
 
@@ -257,17 +261,15 @@ class Optimizer:
             proposal = start_point(self._space, seen, cost, affordable, excluded, rng)
         return proposal
 
-    def _snapshot(
-        self, trials: tuple[Trial, ...], excluded: Floats | None
-    ) -> tuple[Snapshot, dict[str, float | list[float]]]:
+    def _snapshot(self, trials: tuple[Trial, ...], excluded: Floats | None) -> tuple[Snapshot, dict[str, Note]]:
         completed = seen_by_model(self._history.completed, self._sign)
         X, values = self._points(completed), np.array([self._sign * (t.value or 0.0) for t in completed])
         start = last_noted(trials, "value_model", self._space.dimension)
         kind = self._settings.model
         model = fit_model(kind, X, values, categorical=self._space.categorical, start=start)
         cost = self._cost_model(trials)
-        notes = {"value_model": noted(model.hyperparameters), "cost_model": noted(cost.hyperparameters)}
-        record: dict[str, float | list[float]] = {name: note for name, note in notes.items() if note is not None}
+        notes = {"value_model": noted(model.hyperparameters), **self._cost_notes(trials, cost)}
+        record: dict[str, Note] = {name: note for name, note in notes.items() if note is not None}
         snapshot = Snapshot(
             space=self._space,
             X=X,
@@ -286,13 +288,22 @@ class Optimizer:
         return snapshot, record
 
     def _cost_model(self, trials: tuple[Trial, ...]) -> CostModel:
-        # What a failure cost says little of what a value costs: it counts only while there is nothing else.
-        known = [t for t in trials if t.cost is not None]
-        paid = [t for t in known if t.value is not None] or known
+        paid = _paid(trials)
         kind = self._settings.cost or (LearnedCost() if paid else UniformCost())
         start = last_noted(trials, "cost_model", self._space.dimension)
+        # How costs vary is soon known: fitting it at every step would take a fifth of the time of a suggestion.
+        due = len(paid) >= COST_REFIT * last_number(trials, COST_SIZE, 0.0)
+        config = GPConfig() if due else GPConfig(hyperparameters=start)
         paid = paid[-MOST_VALUES:]
-        return kind.fit(self._space, self._points(paid), np.array([t.cost for t in paid], float), GPConfig(), start)
+        return kind.fit(self._space, self._points(paid), np.array([t.cost for t in paid], float), config, start)
+
+    def _cost_notes(self, trials: tuple[Trial, ...], cost: CostModel) -> dict[str, Note | None]:
+        """The hyperparameters of the cost, and how many costs they were fitted to."""
+        if cost.hyperparameters is None:
+            return {}
+        fitted = cost.hyperparameters != last_noted(trials, "cost_model", self._space.dimension)
+        size = float(len(_paid(trials))) if fitted else last_number(trials, COST_SIZE, 0.0)
+        return {"cost_model": noted(cost.hyperparameters), COST_SIZE: size}
 
     def _cost_is_known(self, trials: tuple[Trial, ...]) -> bool:
         """Whether anything can be said of the cost of a point before the first cost was told."""
@@ -363,6 +374,12 @@ class Optimizer:
             optimizer._space.check(trial.params)
         optimizer._history = history
         return optimizer
+
+
+def _paid(trials: tuple[Trial, ...]) -> list[Trial]:
+    """Trials that say what a trial costs. Failures say little of it: they count only while there is nothing else."""
+    known = [t for t in trials if t.cost is not None]
+    return [t for t in known if t.value is not None] or known
 
 
 @cache

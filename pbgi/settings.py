@@ -111,7 +111,7 @@ class Settings:
         return cls.checked(
             Space.from_json(data["space"]),
             data["direction"],
-            _given_or_read("cost", data["cost"], cost, (UniformCost, LearnedCost)),
+            _given_or_read("cost", data["cost"], cost, (UniformCost, LearnedCost, *configs)),
             data["budget"],
             from_plain("policy", data["policy"], POLICIES),
             from_plain("stop", data["stop"], STOP_RULES),

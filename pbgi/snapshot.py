@@ -10,7 +10,7 @@ import numpy as np
 from pbgi.acquisition import Cheapness, Restricted
 from pbgi.arrays import Bools, Floats
 from pbgi.cost import CostModel, per_success
-from pbgi.history import Trial, TrialState
+from pbgi.history import Note, Trial, TrialState
 from pbgi.maximize import Acquisition, SearchResult, build_pool, search
 from pbgi.mixed import Grid
 from pbgi.model import Model
@@ -71,10 +71,17 @@ class Snapshot:
         """The value of a completed trial, larger is better; None for others."""
         return self.sign * trial.value if trial.state is TrialState.COMPLETE and trial.value is not None else None
 
-    def maximise(self, acquisition: Acquisition, rng: np.random.Generator, pool: Floats | None = None) -> SearchResult:
+    def maximise(
+        self,
+        acquisition: Acquisition,
+        rng: np.random.Generator,
+        pool: Floats | None = None,
+        former_maximisers: Floats | None = None,
+    ) -> SearchResult:
         """The best allowed point: affordable, not excluded, and away from failures if there is such a point."""
         if pool is None:
-            pool = build_pool(self.space.dimension, rng, incumbents=self._incumbents())
+            d, incumbents = self.space.dimension, self._incumbents()
+            pool = build_pool(d, rng, incumbents=incumbents, former_maximisers=former_maximisers)
         if not fits(self.cost, self.space.snap(pool), self.affordable).any():
             pool = np.concatenate([pool, cheap_points(self.space, self.cost, pool, self.excluded, rng)])
         radii = np.broadcast_to(self.failed_radius, len(self.failed))
@@ -87,6 +94,11 @@ class Snapshot:
             if found.x is not None and math.isfinite(found.value):
                 break
         return found
+
+    def noted_points(self, name: str, n: int) -> Floats:
+        """The latest points (k, d), at most n, that trials have noted under this name."""
+        noted = [trial.record[name] for trial in self.trials if name in trial.record]
+        return np.array(noted[-n:], dtype=np.float64).reshape(-1, self.space.dimension)
 
     def _incumbents(self) -> Floats:
         best = np.argsort(-self.values, kind="stable")[:N_INCUMBENTS]
@@ -105,7 +117,7 @@ class Proposal:
 
     x: Floats
     predicted_cost: float | None
-    record: Mapping[str, float | list[float]] = field(default_factory=dict)
+    record: Mapping[str, Note] = field(default_factory=dict)
 
 
 def fits(cost: CostModel, X: Floats, affordable: float, order: float = 1.0) -> Bools:

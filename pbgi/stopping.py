@@ -12,7 +12,7 @@ import numpy as np
 
 from pbgi.acquisition import LogExpectedImprovement
 from pbgi.errors import InvalidInputError
-from pbgi.history import Trial
+from pbgi.history import Note, Trial
 from pbgi.index import gittins_index
 from pbgi.plain import require_count, require_positive, set_fields
 from pbgi.snapshot import Snapshot
@@ -49,14 +49,14 @@ class Situation:
     spent: float
     reserved: float
     sign: float
-    note: Mapping[str, float]
+    note: Mapping[str, Note]
     nothing_left: str | None = None
 
 
 class StopRule(Protocol):
     """When a run ends."""
 
-    def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, float]:
+    def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, Note]:
         """Numbers about the next trial, kept in its record: what the rule must remember."""
 
     def reason(self, situation: Situation) -> StopReason | None:
@@ -85,7 +85,7 @@ class AnyOf(_Combinable):
             if isinstance(rule, type) or not callable(getattr(rule, "reason", None)):
                 raise InvalidInputError(f"rules must be stop rules, objects with reason(); got {rule!r}")
 
-    def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, float]:
+    def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, Note]:
         """What all rules noted."""
         return {name: number for rule in self.rules for name, number in rule.note(snapshot, rng).items()}
 
@@ -103,7 +103,7 @@ class MaxTrials(_Combinable):
     def __post_init__(self) -> None:
         set_fields(self, n=require_count("n", self.n))
 
-    def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, float]:
+    def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, Note]:
         """Nothing to remember."""
         return {}
 
@@ -129,7 +129,7 @@ class BudgetSpent(_Combinable):
         if not isinstance(self.overshoot, bool):
             raise InvalidInputError(f"overshoot must be True or False; got {self.overshoot!r}")
 
-    def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, float]:
+    def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, Note]:
         """Nothing to remember."""
         return {}
 
@@ -150,6 +150,8 @@ class BudgetSpent(_Combinable):
 
 
 _PARTS = ("mean", "std", "log_price", "log_cost")
+# A point that was the best to try once may still be: as many former ones are looked at again, besides a fresh search.
+N_FORMER = 16
 
 
 @dataclass(frozen=True)
@@ -168,16 +170,17 @@ class GittinsStop(_Combinable):
         set_fields(self, cost_scale=require_positive("cost_scale", self.cost_scale))
         set_fields(self, patience=require_count("patience", self.patience))
 
-    def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, float]:
+    def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, Note]:
         """The point most worth its price, whatever the exchange rate: log(EI / E[c]), and what that is made of."""
         per_cost = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_value, cost_power=1.0)
-        found = snapshot.maximise(per_cost, rng)
+        found = snapshot.maximise(per_cost, rng, former_maximisers=snapshot.noted_points("worth_x", N_FORMER))
         if found.x is None or not math.isfinite(found.value):
             return {}
         mean, std = snapshot.model.posterior(found.x[None])
         log_price, log_cost = (model.log_moment(found.x[None], 1.0) for model in (snapshot.price, snapshot.cost))
         parts = zip(_PARTS, (mean, std, log_price, log_cost), strict=True)
-        return {"worth": found.value} | {f"worth_{name}": float(part[0]) for name, part in parts}
+        noted: dict[str, Note] = {f"worth_{name}": float(part[0]) for name, part in parts}
+        return noted | {"worth": found.value, "worth_x": found.x.tolist()}
 
     def reason(self, situation: Situation) -> StopReason | None:
         """Not worth it, `patience` times in a row."""
@@ -187,11 +190,12 @@ class GittinsStop(_Combinable):
         if len(asked) < self.patience - 1 or any(worth > log_scale for worth in recent):
             return None
         values = [situation.sign * t.value for t in situation.trials if t.value is not None]
-        mean, std, log_price, log_cost = (situation.note[f"worth_{name}"] for name in _PARTS)
+        noted: Any = situation.note
+        mean, std, log_price, log_cost = (noted[f"worth_{name}"] for name in _PARTS)
         index = situation.sign * float(gittins_index(mean, std, log_scale + log_price))
         best, cost = situation.sign * max(values), math.exp(log_cost)
         # Of the improvement only what is likely to succeed counts: p EI - cost_scale E[c], with p = cost / price.
-        gain = math.exp(log_scale + log_cost) * math.expm1(situation.note["worth"] - log_scale)
+        gain = math.exp(log_scale + log_cost) * math.expm1(noted["worth"] - log_scale)
         message = (
             f"no further trial is worth its price: the most promising one has index {index:g}, which does not beat the "
             f"best value, {best:g}; it would cost {cost:g} and lose {abs(gain):g} net"

@@ -197,6 +197,36 @@ def test_gradient_of_the_objective_against_differences(config, n):
     assert value == pytest.approx(-told.log_posterior, rel=1e-11)
 
 
+@pytest.mark.parametrize("config", CONFIGS)
+def test_information_is_an_estimate_of_the_expected_second_derivatives(config):
+    """F_tu = trace(K^-1 dK_t K^-1 dK_u) / 2, from dense matrices and differences, plus the prior's curvature."""
+    X, y = mixed_data(3, 40)
+    objective = MapObjective(X, y, MIXED, config)
+    parameters = np.log([0.3, 1.2, 0.6, 1.9, 0.02])[: 5 if config.noise is None else 4]
+
+    def dense(p):
+        hyper = Hyperparameters(tuple(np.exp(p[:3])), np.exp(p[3]), 1.0)
+        noise = np.exp(p[4]) if config.noise is None else config.noise
+        return covariance(config.kernel, X, X, hyper, MIXED) + noise * np.eye(len(X))
+
+    h, units = 1e-5, np.eye(len(parameters))
+    solved = [
+        np.linalg.solve(dense(parameters), (dense(parameters + h * e) - dense(parameters - h * e)) / (2 * h))
+        for e in units
+    ]
+    fisher = 0.5 * np.array([[np.trace(a @ b) for b in solved] for a in solved])
+    prior = LogPrior(3, config)
+    bend = -np.diagonal([(prior(parameters + h * e)[1] - prior(parameters - h * e)[1]) / (2 * h) for e in units])
+    exact = fisher + np.diag(np.maximum(bend, 1e-3))
+    value, gradient, estimate = objective.with_information(parameters)
+    assert value == objective(parameters)[0]
+    np.testing.assert_array_equal(gradient, objective(parameters)[1])
+    # 12 draws of v estimate a trace to tens of percent; as a metric, what counts is that no direction is far off.
+    ratios = np.linalg.eigvals(np.linalg.solve(exact, estimate)).real
+    assert ratios.min() > 0.4
+    assert ratios.max() < 2.5
+
+
 def test_gradient_without_noise_at_repeated_points_against_differences():
     X, y = np.vstack([mixed_data(3, 10)[0]] * 3), np.tile(mixed_data(3, 10)[1], 3)
     objective = MapObjective(X, y, MIXED, GPConfig(noise=0.0))

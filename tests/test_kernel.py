@@ -127,6 +127,23 @@ def test_gradient_in_log_length_scales_against_differences(name, n):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("n", [2, 12, 300])
+def test_products_with_derivatives_in_log_length_scales_against_differences(name, n):
+    rng = np.random.default_rng(3)
+    X, U = mixed_points(rng, n), rng.standard_normal((n, 4))
+    gram = Gram(KERNELS[name], X, MIXED)
+
+    def product(log_ell):
+        lower = np.tril(gram.correlation(np.exp(log_ell)), -1)
+        return (lower + lower.T) @ U  # the diagonal of rho is constant
+
+    log_ell, h = np.log(ELL), 1e-5
+    expected = [(product(log_ell + h * e) - product(log_ell - h * e)) / (2 * h) for e in np.eye(5)]
+    gram.correlation(ELL)
+    np.testing.assert_allclose(gram.log_length_products(U), expected, rtol=1e-5, atol=1e-8 * n)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_cross_covariance_against_double_loop(name):
     rng = np.random.default_rng(3)
     X, Q = mixed_points(rng, 9), mixed_points(rng, 6)

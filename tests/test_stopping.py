@@ -217,6 +217,24 @@ def stops(snapshot, cost_scale, seed=0):
     return rule.reason(now)
 
 
+def test_a_former_maximiser_that_a_fresh_search_misses_is_looked_at_again(monkeypatch):
+    """A search that has only its pool, far from the maximum, misses it; a point noted by an earlier trial does not."""
+    snapshot = typical(0)
+    rule, everywhere = GittinsStop(1.0), GittinsStop(1.0).note(snapshot, rng(0))
+    assert snapshot.space.snap(np.array([everywhere["worth_x"]])).shape == (1, snapshot.space.dimension)
+
+    def blind(dimension, _rng, former_maximisers=None, **_):
+        far = np.zeros((1, dimension))
+        return far if former_maximisers is None else np.concatenate([far, former_maximisers])
+
+    monkeypatch.setattr("pbgi.snapshot.build_pool", blind)
+    monkeypatch.setattr("pbgi.maximize.maximize_batch", lambda f, starts, **_: (starts, f(starts)[0]))  # no climbing
+    assert rule.note(snapshot, rng(0))["worth"] < everywhere["worth"] - 1e-3
+    remembering = dataclasses.replace(snapshot.trials[0], record={"worth_x": everywhere["worth_x"]})
+    again = dataclasses.replace(snapshot, trials=(remembering, *snapshot.trials[1:]))
+    assert rule.note(again, rng(0))["worth"] == pytest.approx(everywhere["worth"], rel=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_stops_where_brute_force_finds_no_point_worth_its_price(seed):
     """The threshold rate is the largest EI / E[c] on a dense grid; it is found to within a thousandth."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pbgi.cost import Cost
+from pbgi.model import ModelKind
 from pbgi.space import Space
 
 
@@ -29,6 +30,7 @@ class Problem:
         optimum: The best value there is, if it is known.
         unit: How much of the paper's plotted quantity one unit of the value is: Rosenbrock is divided by 1e5 before
             it is optimised, and plotted in its own units.
+        model: What an optimizer is told of the values, where the paper has a model for this problem alone.
     """
 
     name: str
@@ -39,3 +41,4 @@ class Problem:
     budget: float
     optimum: float | None = None
     unit: float = 1.0
+    model: ModelKind | None = None
