@@ -34,6 +34,9 @@ from pbgi.stopping import Situation, StopReason, StopRule
 # The model of costs is fitted anew when there are this many times as many costs as at its last fit.
 COST_REFIT = 1.1
 COST_SIZE = "cost_model_size"
+# A trial fits what is left of the budget to within this share of it: ten trials of 0.1 fit a budget of 1, whatever
+# rounding says, and so do ten trials of a learned cost that has always been the same.
+ROUNDING, LEARNING = 1e-12, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,7 +317,10 @@ class Optimizer:
 
     def _affordable(self) -> float:
         remaining = self.remaining
-        return math.inf if remaining is None or not self._settings.budget_holds else remaining
+        if remaining is None or not self._settings.budget_holds:
+            return math.inf
+        exact = isinstance(self._settings.cost, KnownCost | UniformCost)
+        return remaining * (1.0 + (ROUNDING if exact else LEARNING))
 
     def _points(self, trials: Any) -> Floats:
         """Unit-cube rows of the trials; each is converted once."""
