@@ -3,13 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test test-slow check format bench clean
+.PHONY: help demo test test-slow check format bench paper clean
 
 help:
 	@echo "make demo    play a Pandora's Box problem and draw it (demo-output/)"
 	@echo "make test    run the tests        make test-slow  the ones that take minutes"
 	@echo "make check   format, lint, types, import direction    make format  mend the first two"
 	@echo "make bench   speed, with its targets"
+	@echo "make paper   figures and docs/paper.md from the results so far (python -m paper run ... makes them)"
 
 demo: .venv/installed-plot
 	$(BIN)/python examples/pandoras_box.py --out demo-output
@@ -34,6 +35,10 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/bench_index.py
 	$(BIN)/python benchmarks/bench_pandora.py
 	$(BIN)/python benchmarks/bench_suggest.py
+
+paper: .venv/installed-dev
+	$(BIN)/python -m paper figures
+	$(BIN)/python -m paper table
 
 clean:
 	rm -rf .venv demo-output

@@ -22,8 +22,15 @@ def run(*command: object, status: int = 0) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_example_is_tested():
-    tested = {"cost_per_sample.py", "pandoras_box.py", "parallel_with_failures.py", "tune_sklearn.py"}
-    assert {path.name for path in EXAMPLES.glob("*.py")} == tested
+    tested = {"cost_per_sample", "draw_simulators", "pandoras_box", "parallel_with_failures", "tune_sklearn"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
+
+
+@pytest.mark.skipif(find_spec("Box2D") is None, reason="needs pbgi[problems]")
+def test_simulators_are_drawn(tmp_path):
+    run("-W", "error", EXAMPLES / "draw_simulators.py", "--out", tmp_path)
+    for name in ("lunar_lander.png", "robot_pushing.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
 
 
 def test_cost_per_sample_stops_and_explains():
