@@ -1,0 +1,105 @@
+"""How far results are from the published ones, curve by curve, at the end of the budget.
+
+Curves are compared in the form in which they were published (straight lines between evaluations). Regrets are compared
+by their ratio. Best values have no natural zero, so there the ratio is of progress: how far the median came from the
+published start, over how far it came in the paper.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from paper.curves import Band
+from paper.reference import Panel, PublishedCurve, Quantity, published, published_panels
+from paper.summary_file import CurveSummary, best_of_panel
+
+# Two runs of a 16-seed experiment differ by 5 to 15 % in the median; beyond this factor a difference is explained.
+FACTOR = 1.5
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """One curve of the paper beside ours."""
+
+    ours: CurveSummary
+    theirs: PublishedCurve
+
+    @property
+    def ratio(self) -> float:
+        """Ours over theirs at the end: of regret, or of progress from the published start."""
+        ours, theirs = float(self.ours.linear.median[-1]), float(self.theirs.median[-1])
+        start = float(self.theirs.median[0]) if self.theirs.quantity == "best" else 0.0
+        return (ours - start) / (theirs - start) if theirs != start else float("nan")
+
+    @property
+    def inside(self) -> bool:
+        """Whether our final median lies within the published quartiles."""
+        return bool(self.theirs.q25[-1] <= self.ours.linear.median[-1] <= self.theirs.q75[-1])
+
+    @property
+    def share_inside(self) -> float:
+        """The share of grid points, after the start, where our median lies within the published quartiles."""
+        median = self.ours.linear.median
+        return float(np.mean(((self.theirs.q25 <= median) & (median <= self.theirs.q75))[1:]))
+
+    @property
+    def off(self) -> bool:
+        """Whether the ratio is beyond the factor, either way."""
+        return not 1.0 / FACTOR <= self.ratio <= FACTOR
+
+    @property
+    def better(self) -> bool:
+        """Whether our final median is the better one."""
+        difference = self.ours.linear.median[-1] - self.theirs.median[-1]
+        return bool(difference > 0) if self.theirs.quantity == "best" else bool(difference < 0)
+
+
+@dataclass(frozen=True)
+class Winner:
+    """Who is best on a panel at the end of the budget, among the policies that both the paper and we have."""
+
+    panel: Panel
+    theirs: str
+    ours: str
+    n_policies: int
+
+
+def compare(curves: Iterable[CurveSummary], variant: str = "as_published") -> list[Comparison]:
+    """All curves that are in the reference and in our results, in the order of the paper."""
+    curves = list(curves)
+    pairs = []
+    for panel in published_panels():
+        chosen = best_of_panel(curves, panel, variant)
+        pairs += [Comparison(chosen[name], theirs) for name, theirs in published(panel).items() if name in chosen]
+    return pairs
+
+
+def final_order(quantity: Quantity, median: float) -> float:
+    """What to sort final medians by, best first."""
+    return -median if quantity == "best" else median
+
+
+def winners(comparisons: Iterable[Comparison]) -> list[Winner]:
+    """The best policy of each panel in the paper and here."""
+    by_panel: dict[Panel, list[Comparison]] = {}
+    for pair in comparisons:
+        by_panel.setdefault(pair.theirs.panel, []).append(pair)
+    found = []
+    for panel, pairs in by_panel.items():
+        by_policy = {pair.ours.policy: pair for pair in pairs}
+        order = partial(final_order, pairs[0].theirs.quantity)
+        theirs = _best({name: order(float(pair.theirs.median[-1])) for name, pair in by_policy.items()})
+        ours = _best({name: order(float(pair.ours.linear.median[-1])) for name, pair in by_policy.items()})
+        found.append(Winner(panel, theirs, ours, len(pairs)))
+    return found
+
+
+def _best(scores: Mapping[str, float]) -> str:
+    return min(scores, key=lambda name: scores[name])
+
+
+def final(band: Band) -> tuple[float, float, float]:
+    """Median and quartiles at the end of the grid."""
+    return float(band.median[-1]), float(band.q25[-1]), float(band.q75[-1])

@@ -1,0 +1,251 @@
+"""The page docs/paper.md: our medians beside the published ones, as Markdown made of summaries."""
+
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from paper.comparison import FACTOR, Comparison, compare, final, winners
+from paper.reference import POLICIES, Panel, published, published_curves, published_panels
+from paper.summary_file import CurveSummary, best_of_panel
+
+EXPLANATIONS = Path(__file__).parent / "explanations.toml"
+NOT_EXPLAINED = "not yet explained"
+
+INTRODUCTION = """\
+# The paper's experiments, run again
+
+*Cost-aware Bayesian Optimization via the Pandora's Box Gittins Index* published medians and quartiles over 16 seeds.
+Here they stand beside those of `pbgi`. This page is generated from `paper/results/*.json`; do not edit it:
+
+```bash
+python -m paper table      # this page
+python -m paper figures    # its figures
+```
+
+How to read the tables: medians and quartiles over seeds at the end of the budget, in the units of the paper's figures;
+regret (smaller is better), or best observed value (larger is better) where no optimum is known. "Here" joins
+evaluations by straight lines, as the published curves do; "step" is what had really been reached when the budget was
+spent. The ratio is ours over theirs: of regret, or of the progress from the start for best values. Two runs of one
+16-seed experiment differ by 5 to 15 % in the median.
+"""
+
+
+def number(x: float) -> str:
+    """Three significant digits, without an exponent where that can be read."""
+    if x != 0 and not 1e-4 <= abs(x) < 1e7:
+        return f"{x:.2e}"
+    digits = f"{float(f'{x:.3g}'):,.6f}".rstrip("0").rstrip(".")
+    return "0" if digits == "-0" else digits
+
+
+def middle(values: tuple[float, float, float]) -> str:
+    """Median with quartiles, e.g. "0.5 [0.4, 0.7]"."""
+    median, q25, q75 = (number(value) for value in values)
+    return f"{median} [{q25}, {q75}]"
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the unit a reader would choose."""
+    for size, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{number(seconds)} s"
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; all columns but the first are aligned to the right."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def read_explanations(path: Path) -> dict[str, dict[str, str]]:
+    """Texts by panel and policy, written by hand."""
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def page(
+    curves: Sequence[CurveSummary],
+    *,
+    variant: str,
+    explanations: Mapping[str, Mapping[str, str]],
+    images: Path,
+) -> str:
+    """The whole page.
+
+    Args:
+        curves: Summaries of all experiments.
+        variant: Which runs are compared; the other variant of a curve gets its own line in the panel's table.
+        explanations: Texts by panel and policy.
+        images: Folder of the figures; those that are there are shown.
+    """
+    pairs = compare(curves, variant)
+    parts = [INTRODUCTION, _in_short(pairs, curves)]
+    if pairs:
+        parts += [_winners(pairs), _differences(pairs, explanations)]
+    parts.append(_panels(curves, variant))
+    parts += [_other_curves(curves, variant), _studies(curves, variant)]
+    parts += [_seconds(curves, variant), _wall_times(curves), _figures(images)]
+    return "\n".join(part for part in parts if part)
+
+
+def _in_short(pairs: Sequence[Comparison], curves: Sequence[CurveSummary]) -> str:
+    n_published = sum(len(published(panel)) for panel in published_panels())
+    if not pairs:
+        return f"## In short\n\nNo results yet: 0 of {n_published} published curves.\n"
+    n_inside = sum(pair.inside for pair in pairs)
+    within = sum(pair.share_inside for pair in pairs) / len(pairs)
+    n_off, n_better = sum(pair.off for pair in pairs), sum(pair.off and pair.better for pair in pairs)
+    won = winners(pairs)
+    n_same = sum(winner.ours == winner.theirs for winner in won)
+    wall = sum(curve.wall_seconds for curve in curves)
+    return f"""\
+## In short
+
+- {len(pairs)} of {n_published} published curves have been run here, over {_seeds(pair.ours for pair in pairs)}.
+- At the end of the budget {n_inside} of {len(pairs)} medians ({n_inside / len(pairs):.0%}) lie inside the published
+  quartiles; over the whole curves {within:.0%} of the grid points do.
+- {n_off} medians are off by more than a factor of {FACTOR:g}; in {n_better} of them ours is the better one.
+- The same policy wins on {n_same} of {len(won)} panels.
+- All runs on this page together took {duration(wall)}.
+"""
+
+
+def _seeds(curves: Iterable[CurveSummary]) -> str:
+    counts = sorted({curve.n_seeds for curve in curves})
+    return f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
+
+
+def _winners(pairs: Sequence[Comparison]) -> str:
+    rows = []
+    for winner in winners(pairs):
+        same = "yes" if winner.ours == winner.theirs else "no"
+        rows.append((winner.panel.name, winner.theirs, winner.ours, same, str(winner.n_policies)))
+    head = ("panel", "best in the paper", "best here", "same", "policies compared")
+    return "## Who wins\n\n" + markdown_table(head, rows)
+
+
+def _differences(pairs: Sequence[Comparison], explanations: Mapping[str, Mapping[str, str]]) -> str:
+    title = f"## Curves off by more than a factor of {FACTOR:g}\n\n"
+    rows = []
+    for pair in pairs:
+        if pair.off:
+            name, policy = pair.theirs.panel.name, pair.ours.policy
+            text = explanations.get(name, {}).get(policy, NOT_EXPLAINED)
+            where = "inside the quartiles" if pair.inside else "better" if pair.better else "worse"
+            rows.append((name, policy, f"{pair.ratio:.2f}", where, " ".join(text.split())))
+    if not rows:
+        return title + "None.\n"
+    return title + markdown_table(("panel", "policy", "ratio", "here it is", "why"), rows)
+
+
+def _panels(curves: Sequence[CurveSummary], variant: str) -> str:
+    sections = ["## Panels of the paper\n"]
+    for panel in published_panels():
+        rows = _panel_rows(curves, panel, variant)
+        if any(row[2] != "-" for row in rows):
+            head = ("policy", "paper", "here", "step", "ratio", "inside", "seeds")
+            sections.append(f"### {panel.name}\n\n{markdown_table(head, rows)}")
+    return "\n".join(sections) if len(sections) > 1 else ""
+
+
+def _panel_rows(curves: Sequence[CurveSummary], panel: Panel, variant: str) -> list[Sequence[str]]:
+    """A row per published policy, and one more for its other variant."""
+    chosen = best_of_panel(curves, panel, variant)
+    rows: list[Sequence[str]] = []
+    for policy, theirs in published(panel).items():
+        shown = middle((theirs.median[-1], theirs.q25[-1], theirs.q75[-1]))
+        if policy not in chosen:
+            rows.append((policy, shown, "-", "-", "-", "-", "-"))
+            continue
+        main = chosen[policy]
+        others = [c for c in curves if c.panel == panel and c.policy == policy and c.variant != main.variant]
+        for curve in [main, *sorted(others, key=lambda c: -c.n_seeds)[:1]]:
+            name = policy if curve is main else f"{policy} ({curve.variant.replace('_', ' ')})"
+            pair = Comparison(curve, theirs)
+            verdict = (f"{pair.ratio:.2f}", "yes" if pair.inside else "no", str(curve.n_seeds))
+            rows.append((name, shown, *_ours(curve), *verdict))
+    return rows
+
+
+def _ours(curve: CurveSummary) -> tuple[str, str]:
+    return middle(final(curve.linear)), number(final(curve.step)[0])
+
+
+def _other_curves(curves: Sequence[CurveSummary], variant: str) -> str:
+    """Medians of curves that are not published as numbers: other dimensions, kernels, length scales."""
+    parts = []
+    for cost in ("uniform", "varying", "unknown"):
+        by_panel = {}
+        for panel in sorted({curve.panel for curve in curves if curve.panel.cost == cost}):
+            chosen = best_of_panel(curves, panel, variant)
+            if own := {p: c for p, c in chosen.items() if p in POLICIES and p not in published(panel)}:
+                by_panel[panel] = own
+        policies = [policy for policy in POLICIES if any(policy in own for own in by_panel.values())]
+        rows = []
+        for panel, own in by_panel.items():
+            medians = [number(final(own[p].step)[0]) if p in own else "-" for p in policies]
+            rows.append((panel.name, *medians, _seeds(own.values()).removesuffix(" seeds")))
+        if rows:
+            parts.append(markdown_table(("panel", *policies, "seeds"), rows))
+    if not parts:
+        return ""
+    about = "Final medians where the paper's figures are not known as numbers (step; regret, or best value).\n"
+    return "\n".join(["## Curves without published numbers\n", about, *parts])
+
+
+def _studies(curves: Sequence[CurveSummary], variant: str) -> str:
+    """Curves of policies whose settings are studied."""
+    rows = []
+    for panel in sorted({curve.panel for curve in curves}):
+        for policy, curve in sorted(best_of_panel(curves, panel, variant).items()):
+            if policy not in POLICIES:
+                rows.append((panel.name, policy, middle(final(curve.step)), str(curve.n_seeds)))
+    return "## Studies of settings\n\n" + markdown_table(("panel", "policy", "here", "seeds"), rows) if rows else ""
+
+
+def _seconds(curves: Sequence[CurveSummary], variant: str) -> str:
+    rows = []
+    for theirs in published_curves():
+        if theirs.quantity != "seconds":
+            continue
+        measured = [c for c in curves if c.policy == theirs.policy and c.seconds is not None]
+        quiet = [c for c in measured if c.experiment == "timing"]  # other experiments shared their machine
+        curve = best_of_panel(quiet or measured, theirs.panel, variant).get(theirs.policy)
+        if curve is not None and curve.seconds is not None:
+            paper, ours = float(theirs.median.mean()), float(curve.seconds.median.mean())
+            times = f"{paper / ours:,.0f}" if paper > 10 * ours else f"{paper / ours:.1f}"
+            rows.append((theirs.panel.name, theirs.policy, f"{number(paper)} s", f"{number(ours)} s", times))
+    if not rows:
+        return ""
+    head = ("panel", "policy", "paper", "here", "times as fast")
+    about = "CPU time, fit and search included: median over seeds, averaged over the run. The machines differ.\n"
+    return f"## Time per suggestion\n\n{about}\n" + markdown_table(head, rows)
+
+
+def _wall_times(curves: Sequence[CurveSummary]) -> str:
+    by_experiment: dict[str, list[CurveSummary]] = defaultdict(list)
+    for curve in curves:
+        by_experiment[curve.experiment].append(curve)
+    rows = []
+    for experiment, own in sorted(by_experiment.items()):
+        n_runs, seconds = sum(curve.n_seeds for curve in own), sum(curve.wall_seconds for curve in own)
+        rows.append((experiment, str(len(own)), str(n_runs), duration(seconds), duration(seconds / n_runs)))
+    if not rows:
+        return ""
+    return "## Time per experiment\n\n" + markdown_table(("experiment", "curves", "runs", "together", "per run"), rows)
+
+
+def _figures(images: Path) -> str:
+    if not any(images.glob("*.png")):
+        return ""
+    from paper.figures import FIGURES  # here: a page without pictures needs no plotting library
+
+    shown = [figure for figure in FIGURES if (images / figure.file_name).exists()]
+    if not shown:
+        return ""
+    link = f"{images.parent.name}/{images.name}"
+    parts = [
+        f"### {figure.title}\n\n{figure.caption}\n\n![{figure.title}]({link}/{figure.file_name})\n" for figure in shown
+    ]
+    return "## Figures\n\n" + "\n".join(parts)

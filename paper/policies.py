@@ -1,0 +1,134 @@
+"""Policies that only the paper's appendix needs: expected improvement without care for digits, and another decay.
+
+`pbgi` has one form of each acquisition function, the stable one. The study of log-scaling compares it with the textbook
+formula, which loses its digits where little improvement is expected, and with the logarithm of that formula.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from pbgi.acquisition import Exponential, GittinsIndex, LogExpectedImprovement
+from pbgi.arrays import Floats
+from pbgi.maximize import Acquisition
+from pbgi.model import Model
+from pbgi.snapshot import Proposal, Snapshot
+
+
+@dataclass(frozen=True, eq=False)
+class TextbookImprovement:
+    """EI = (mean - best) Phi(z) + std phi(z), as it is written: a difference of nearly equal numbers where z << 0."""
+
+    model: Model
+    best_value: float
+
+    def value(self, X: Floats) -> Floats:
+        """The expected improvement."""
+        mean, std = self.model.posterior(X)
+        return self._parts(mean, std)[0]
+
+    def value_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
+        """The same and its gradient, Phi(z) dmean + phi(z) dstd."""
+        mean, std, dmean, dstd = self.model.posterior_with_grad(X)
+        value, density, mass = self._parts(mean, std)
+        return value, mass[:, None] * dmean + density[:, None] * dstd
+
+    def _parts(self, mean: Floats, std: Floats) -> tuple[Floats, Floats, Floats]:
+        with np.errstate(over="ignore", under="ignore"):
+            z = (mean - self.best_value) / std
+            density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+            mass = np.asarray(ndtr(z))
+            return (mean - self.best_value) * mass + std * density, density, mass
+
+
+@dataclass(frozen=True, eq=False)
+class OffsetLogarithm:
+    """log(a + offset) of an acquisition function a, which is not negative but for rounding."""
+
+    of: Acquisition
+    offset: float
+
+    def value(self, X: Floats) -> Floats:
+        """The logarithm."""
+        return np.asarray(np.log(self.of.value(X) + self.offset))
+
+    def value_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
+        """The logarithm and its gradient."""
+        value, gradient = self.of.value_and_grad(X)
+        return np.log(value + self.offset), gradient / (value + self.offset)[:, None]
+
+
+def _best_point(snapshot: Snapshot, acquisition: Acquisition, rng: np.random.Generator) -> Proposal | None:
+    found = snapshot.maximise(acquisition, rng)
+    return None if found.x is None else Proposal(found.x, _expected_cost(snapshot, found.x))
+
+
+def _expected_cost(snapshot: Snapshot, x: Floats) -> float:
+    return math.exp(float(snapshot.cost.log_moment(x[None], 1.0)[0]))
+
+
+@dataclass(frozen=True)
+class TextbookEI:
+    """Expected improvement by the textbook formula ("Unst. EI" in the paper)."""
+
+    def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+        """The point where the formula is highest."""
+        return _best_point(snapshot, TextbookImprovement(snapshot.model, snapshot.best_value), rng)
+
+
+@dataclass(frozen=True)
+class LogTextbookEI:
+    """The logarithm of the textbook formula, with an offset that keeps it finite ("Log(Unst. EI)" in the paper)."""
+
+    offset: float = 1e-6
+
+    def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+        """The point where the logarithm is highest."""
+        formula = TextbookImprovement(snapshot.model, snapshot.best_value)
+        return _best_point(snapshot, OffsetLogarithm(formula, self.offset), rng)
+
+
+@dataclass(frozen=True)
+class ExpLogEI:
+    """exp(log EI): the stable digits, without the logarithm's landscape."""
+
+    def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+        """The point of highest EI."""
+        log_ei = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_value)
+        return _best_point(snapshot, Exponential(log_ei), rng)
+
+
+@dataclass(frozen=True)
+class DescribedPBGID:
+    """PBGI-D with the decay of the text (Section 3.3).
+
+    There lambda falls when the best value *before* a trial is no less than the index of that trial. The published
+    curves, and `pbgi.PBGID`, compare with the best value after it.
+    """
+
+    initial_cost_scale: float
+    decay: float
+
+    def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+        """The point of highest index at the current lambda."""
+        cost_scale = self.initial_cost_scale / self.decay ** self._n_fired(snapshot)
+        found = snapshot.maximise(GittinsIndex(snapshot.model, snapshot.price, cost_scale), rng)
+        if found.x is None:
+            return None
+        return Proposal(found.x, _expected_cost(snapshot, found.x), {"index": found.value, "cost_scale": cost_scale})
+
+    def _n_fired(self, snapshot: Snapshot) -> int:
+        fired, best = 0, -math.inf
+        for trial in snapshot.trials:
+            value = snapshot.value_of(trial)
+            if value is None:
+                continue
+            index = trial.record.get("index", math.inf)
+            fired += isinstance(index, float) and best >= index
+            best = max(best, value)
+        return fired
+
+
+PAPER_POLICIES: tuple[type, ...] = (TextbookEI, LogTextbookEI, ExpLogEI, DescribedPBGID)

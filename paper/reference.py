@@ -1,0 +1,145 @@
+"""The paper's figures as numbers, and the words in which results are compared with them.
+
+`reference/main_figures.json` holds what the authors published: 18 main panels (median and quartiles over 16 seeds on 21
+grid points), one of the two 1-D examples, and the time per suggestion. A `Panel` says which plot a curve belongs to.
+The reference writes an unknown cost into the name of the problem and calls a known cost "varying"; records say it in
+their field `cost`. `Panel.of` makes both the same, and so everything downstream can compare panels with `==`.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from pbgi.arrays import Floats
+from pbgi.errors import InvalidInputError
+
+REFERENCE = Path(__file__).parent / "reference" / "main_figures.json"
+N_GRID = 21  # points of each published curve
+# A run may overshoot the published budget by one evaluation; beyond this factor it had another budget.
+LARGER_BUDGET = 2.0
+
+Quantity = Literal["regret", "best", "seconds", "shape"]
+# How the reference's units begin -> what is plotted. Shapes are functions of x, not of what was spent.
+QUANTITIES: dict[str, Quantity] = {
+    "simple regret": "regret",
+    "best observed value": "best",
+    "CPU seconds": "seconds",
+    "prior amplitude": "shape",
+    "cost": "shape",
+}
+# Curves of the main experiments, as the paper names them; other names are studies of settings.
+POLICIES = (
+    "RS", "LogEI", "LogEIPC", "LogEICC", "TS", "UCB", "KG", "MES", "MFMES", "MSEI", "BMSEI", "PBGI", "PBGI-D",
+)  # fmt: skip
+COSTS = {"uniform": "uniform", "varying": "varying", "known": "varying", "unknown": "unknown"}
+# The package names kernels by short words, the paper by their names.
+KERNELS = {"matern32": "Matern-3/2", "matern52": "Matern-5/2", "rbf": "squared exponential"}
+GP_NAME = re.compile(r"GP sample \((?P<kernel>.+), (?:ls=|length scale )(?P<length_scale>[\d.]+)\)")
+
+
+class Panel(NamedTuple):
+    """One plot: a problem, its dimension and what its cost is like ("uniform", "varying" or "unknown")."""
+
+    problem: str
+    dim: int
+    cost: str
+
+    @classmethod
+    def of(cls, problem: str, dim: int, cost: str) -> "Panel":
+        """The panel in one spelling: "(unknown cost)" in the name becomes the cost, and "known" is "varying"."""
+        if cost not in COSTS:
+            raise InvalidInputError(f"cost must be one of {', '.join(COSTS)}; got {cost!r}")
+        base = problem.removesuffix(" (unknown cost)")
+        cost = "unknown" if base != problem else COSTS[cost]
+        base = base.removesuffix(" (known cost)")
+        if match := GP_NAME.fullmatch(base):
+            base = gp_problem(match["kernel"], float(match["length_scale"]))
+        if base.lower().startswith("hard"):
+            base = base.lower().replace(" ", "_")
+        return cls(base, int(dim), cost)
+
+    @property
+    def name(self) -> str:
+        """As it is written in tables, e.g. "Ackley d=16 varying"."""
+        return f"{self.problem} d={self.dim} {self.cost}"
+
+
+def gp_problem(kernel: str = "Matern-5/2", length_scale: float = 0.1) -> str:
+    """What the reference calls a function drawn from a Gaussian process prior."""
+    return f"GP sample ({KERNELS.get(kernel, kernel)}, ls={length_scale:g})"
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedCurve:
+    """A curve of the paper, as numbers on a grid of what was spent (or of iterations, for seconds)."""
+
+    figure: str
+    panel: Panel
+    policy: str
+    quantity: Quantity
+    n_seeds: int
+    grid: Floats
+    median: Floats
+    q25: Floats
+    q75: Floats
+
+
+def _curve(entry: dict[str, Any]) -> PublishedCurve:
+    quantity = next((name for start, name in QUANTITIES.items() if entry["unit"].startswith(start)), None)
+    if quantity is None:
+        raise InvalidInputError(f"unit must begin with one of {', '.join(QUANTITIES)}; got {entry['unit']!r}")
+    return PublishedCurve(
+        figure=entry["figure"],
+        panel=Panel.of(entry["problem"], entry["dim"], entry["cost"]),
+        policy=entry["policy"],
+        quantity=quantity,
+        n_seeds=entry["seeds"],
+        grid=np.array(entry["x"]),
+        median=np.array(entry["median"]),
+        q25=np.array(entry["q25"]),
+        q75=np.array(entry["q75"]),
+    )
+
+
+@cache
+def published_curves() -> tuple[PublishedCurve, ...]:
+    """All curves of the paper that are known as numbers, in the order of the reference."""
+    return tuple(_curve(entry) for entry in json.loads(REFERENCE.read_text(encoding="utf-8")))
+
+
+@cache
+def published(panel: Panel) -> dict[str, PublishedCurve]:
+    """The published regret or best values of a panel by policy; empty if the panel is not in the reference."""
+    curves = (curve for curve in published_curves() if curve.panel == panel)
+    return {curve.policy: curve for curve in curves if curve.quantity in ("regret", "best")}
+
+
+@cache
+def published_seconds(panel: Panel) -> dict[str, PublishedCurve]:
+    """The published CPU seconds per suggestion of a panel by policy."""
+    return {c.policy: c for c in published_curves() if c.panel == panel and c.quantity == "seconds"}
+
+
+@cache
+def published_panels() -> tuple[Panel, ...]:
+    """Panels with published regret or best values, in the order of the paper."""
+    panels = (curve.panel for curve in published_curves() if curve.quantity in ("regret", "best"))
+    return tuple(dict.fromkeys(panels))
+
+
+def grid_for(panel: Panel, policy: str, budget: float) -> Floats:
+    """Where to evaluate a curve: at the published points, else at as many equal steps up to the budget.
+
+    Some published curves end a little before the budget; each policy is compared on its own grid. Runs that may spend
+    far more than the published ones (costs as the text describes them) have their own.
+    """
+    curves = published(panel)
+    longest = max((curve.grid for curve in curves.values()), key=lambda grid: float(grid[-1]), default=None)
+    if longest is None or budget > LARGER_BUDGET * longest[-1]:
+        return np.linspace(0.0, budget, N_GRID)
+    return curves[policy].grid if policy in curves else longest

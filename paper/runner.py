@@ -1,0 +1,128 @@
+"""Executes what is not finished yet, in parallel, and can be interrupted at any time.
+
+Results are written by this process alone, each as soon as it is there; whatever ends it, the next call goes on from
+there. A run that fails is reported with its specification and does not stop the others.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from paper.pool import Finished, Pool
+from paper.progress import Durations, Queue, in_words
+from paper.specification import NeedsBoTorch, Run
+from paper.store import Store
+
+# How often, in seconds, a runner that waits looks at the clock.
+PATIENCE = 1.0
+
+
+@dataclass
+class Report:
+    """How it went.
+
+    Attributes:
+        n_skipped: Runs that need BoTorch.
+        n_before: Runs that were finished before.
+        n_finished: Runs that were executed now.
+        failed: Those that ended without a result.
+        n_left: Runs that there was no time for.
+        interrupted: Whether it was by Ctrl-C.
+    """
+
+    n_skipped: int = 0
+    n_before: int = 0
+    n_finished: int = 0
+    failed: list[Finished] = field(default_factory=list)
+    n_left: int = 0
+    interrupted: bool = False
+
+    @property
+    def exit_status(self) -> int:
+        """0 if all is well, 1 if runs failed, 130 after Ctrl-C."""
+        return 130 if self.interrupted else 1 if self.failed else 0
+
+    def __str__(self) -> str:
+        """A summary in one line."""
+        parts = [f"{self.n_finished} runs finished", f"{self.n_before} were before"]
+        parts += [f"{len(self.failed)} failed"] * bool(self.failed) + [f"{self.n_left} left"] * bool(self.n_left)
+        parts += [f"{self.n_skipped} skipped"] * bool(self.n_skipped)
+        return ", ".join(parts) + ("; interrupted: run the same again to go on" if self.interrupted else "")
+
+
+class Runner:
+    """Works off runs.
+
+    Args:
+        store: Where results are, and go to.
+        max_seconds: After so many seconds whatever is running is given up; runs not expected to end by then are not
+            started.
+        log: Where messages go; by default standard error.
+    """
+
+    def __init__(self, store: Store, *, max_seconds: float | None = None, log: TextIO | None = None) -> None:
+        self._store, self._log = store, log or sys.stderr
+        self._deadline = float("inf") if max_seconds is None else time.monotonic() + max_seconds
+
+    def run(self, runs: Iterable[Run], pool: Pool) -> Report:
+        """Execute the runs that have no result yet; closes the pool."""
+        report = Report()
+        try:
+            self._work_off(list(runs), pool, report)
+        except KeyboardInterrupt:
+            report.interrupted = True
+        finally:
+            pool.close()
+        for number, failure in enumerate(report.failed, start=1):
+            self._say(f"failed ({number} of {len(report.failed)}): {_described(failure)}")
+        self._say(str(report))
+        return report
+
+    def _work_off(self, runs: list[Run], pool: Pool, report: Report) -> None:
+        able = self._without_botorch(runs, report)
+        records = self._store.load(dict.fromkeys(run.specification.experiment for run in able))
+        durations, finished = Durations(records), {record["key"] for record in records}
+        queue = Queue((run for run in able if run.key not in finished), durations)
+        report.n_before = len(able) - len(queue.runs)
+        report.n_left = n_all = len(queue.runs)
+        while True:
+            while pool.n_free and (run := queue.take(self._deadline - time.monotonic())):
+                pool.start(run)
+            if not pool.n_running or time.monotonic() >= self._deadline:
+                return
+            for done in pool.wait(PATIENCE):
+                report.n_left -= 1
+                self._note(done, durations, report)
+                left = durations.total(queue.runs)
+                ahead = in_words(None if left is None else left / pool.size)
+                what = f"{done.run} | " + (in_words(done.record["wall_seconds"]) if done.record else "FAILED")
+                self._say(f"[{n_all - report.n_left}/{n_all}] {what} | {ahead} left")
+
+    def _without_botorch(self, runs: list[Run], report: Report) -> list[Run]:
+        able = [run for run in runs if not isinstance(run.specification.policy, NeedsBoTorch)]
+        names = sorted({run.curve for run in runs if isinstance(run.specification.policy, NeedsBoTorch)})
+        report.n_skipped = len(runs) - len(able)
+        if report.n_skipped:
+            self._say(
+                f"skipped {report.n_skipped} runs of {', '.join(names)}: they need BoTorch policies, not there yet"
+            )
+        return able
+
+    def _note(self, done: Finished, durations: Durations, report: Report) -> None:
+        if done.record is None:
+            report.failed.append(done)
+            return
+        self._store.append(done.record)
+        durations.add(done.record)
+        report.n_finished += 1
+
+    def _say(self, message: str) -> None:
+        print(message, file=self._log, flush=True)
+
+
+def _described(failure: Finished) -> str:
+    plain = json.dumps(failure.run.to_plain(), sort_keys=True)
+    return f"{failure.run}\n  {plain}\n  {(failure.error or '').strip()}"
