@@ -37,6 +37,7 @@ TOLERANCE = 5e-5
 MAX_EVALUATIONS = 100
 LONGEST_STEP = 1.5  # of a log parameter
 ARMIJO = 1e-4
+LEAST_PROMISE = 0.1  # of what a step promises, must be left when bounds have cut it
 # The information is taken anew while steps promise more than FAR nats, and when a log parameter has moved this far.
 STALE, FAR = 1.0, 0.5
 N_PROBES = 512  # random numbers that the information is estimated from, n to each draw of v ...
@@ -199,13 +200,16 @@ def _minimum(objective: MapObjective, x: Floats, low: Floats, high: Floats) -> F
 def _step(x: Floats, gradient: Floats, curvature: Floats, low: Floats, high: Floats) -> Floats:
     """Newton step in the parameters that no bound holds, with no coordinate longer than the longest."""
     free = np.flatnonzero(~((x <= low) & (gradient > 0.0) | (x >= high) & (gradient < 0.0)))
-    step = np.zeros_like(x)
-    step[free] = -np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
-    step = np.clip(step, -LONGEST_STEP, LONGEST_STEP)
-    clipped = np.clip(x + step, low, high) - x
-    if float(gradient @ clipped) > -1e-3 * float(gradient @ step):  # clipping has turned it: hold less firmly
-        clipped = np.clip(x - gradient / np.diagonal(curvature), low, high) - x
-    return clipped
+    newton = np.zeros_like(x)
+    newton[free] = -np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
+    longest = float(np.abs(newton).max(initial=0.0))
+    shortened = newton * min(1.0, LONGEST_STEP / longest) if longest > 0.0 else newton
+    steepest = -gradient / np.diagonal(curvature)
+    # Cutting coordinates one by one lets the others go on, yet it may turn the step; shortening all of it cannot.
+    candidates = (newton, shortened, steepest)
+    steps = [np.clip(x + np.clip(step, -LONGEST_STEP, LONGEST_STEP), low, high) - x for step in candidates]
+    enough = LEAST_PROMISE * -float(gradient @ shortened)
+    return next((step for step in steps if -float(gradient @ step) > enough), steps[-1])
 
 
 def _updated(curvature: Floats, s: Floats, y: Floats) -> Floats:

@@ -252,17 +252,22 @@ class Optimizer:
     def _start(
         self, trials: tuple[Trial, ...], seen: Floats, excluded: Floats | None, rng: np.random.Generator
     ) -> Proposal | None:
-        """A starting point that fits its part of the start's share, or, while nothing is known, the budget."""
+        """A starting point that fits its part of the start's share, or at least what is left of that share.
+
+        While nothing is known, one that fits the budget will do.
+        """
         cost = self._cost_model(trials) if self._cost_is_known(trials) else None
         affordable = self._affordable()
-        part = math.inf
+        allowances = [affordable]
         if self._budget is not None:
             left = START_SHARE * self._budget - self.spent - self.reserved
-            part = left / max(self._settings.n_startup_trials - len(trials), 1)
-        proposal = start_point(self._space, seen, cost, min(part, affordable), excluded, rng)
-        if proposal is None and not self._history.completed:
-            proposal = start_point(self._space, seen, cost, affordable, excluded, rng)
-        return proposal
+            allowances = [left / max(self._settings.n_startup_trials - len(trials), 1), left]
+            allowances += [] if self._history.completed else [affordable]
+        for allowance in allowances:
+            proposal = start_point(self._space, seen, cost, min(allowance, affordable), excluded, rng)
+            if proposal is not None:
+                return proposal
+        return None
 
     def _snapshot(self, trials: tuple[Trial, ...], excluded: Floats | None) -> tuple[Snapshot, dict[str, Note]]:
         completed = seen_by_model(self._history.completed, self._sign)

@@ -20,10 +20,11 @@ from pbgi.acquisition import (
 )
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
-from pbgi.maximize import Acquisition, SearchResult
+from pbgi.maximize import Acquisition, SearchResult, default_n_starts
 from pbgi.plain import require_positive, set_fields
 from pbgi.snapshot import Proposal, Snapshot
 
+PATH_STARTS = 3  # times as many climbs for Thompson sampling
 UCB_CONFIDENCE = 0.1
 N_RANDOM = 64
 
@@ -93,20 +94,26 @@ class PBGID:
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest index at the current rate."""
-        initial = self._initial(snapshot, rng)
+        initial = self._given(snapshot)
+        # Values all alike say nothing of the unit of the objective: a rate found among them is not kept.
+        kept = initial is not None or bool(snapshot.values.max() > snapshot.values.min())
+        initial = self._found(snapshot, rng) if initial is None else initial
         if initial is None:
             return None
         # Written so that it underflows, quietly, where decay ** n would overflow.
         cost_scale = max(initial * (1.0 / self.decay) ** self._n_fired(snapshot), sys.float_info.min)
-        return _propose_by_index(snapshot, rng, cost_scale, initial_cost_scale=initial)
+        return _propose_by_index(snapshot, rng, cost_scale, **({"initial_cost_scale": initial} if kept else {}))
 
-    def _initial(self, snapshot: Snapshot, rng: np.random.Generator) -> float | None:
+    def _given(self, snapshot: Snapshot) -> float | None:
+        """The rate at the start, if a trial has noted it or the user said it."""
         for trial in snapshot.trials:
             if "initial_cost_scale" in trial.record:
                 recorded: Any = trial.record["initial_cost_scale"]
                 return float(recorded)
-        if self.initial_cost_scale is not None:
-            return self.initial_cost_scale
+        return self.initial_cost_scale
+
+    def _found(self, snapshot: Snapshot, rng: np.random.Generator) -> float | None:
+        """Half the largest expected improvement per cost now."""
         per_cost = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_value, cost_power=1.0)
         found = snapshot.maximise(per_cost, rng)
         # Clipped far outside of any use, to where exp neither overflows nor loses digits.
@@ -190,7 +197,10 @@ class Thompson:
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The maximiser of a draw."""
-        return _best_point(snapshot, PathValue(snapshot.model.sample_path(rng)), rng)
+        path = PathValue(snapshot.model.sample_path(rng))
+        # A draw has many more peaks than a closed-form function of the posterior.
+        n_starts = PATH_STARTS * default_n_starts(snapshot.space.dimension)
+        return _proposal(snapshot, snapshot.maximise(path, rng, n_starts=n_starts))
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,7 @@ class Snapshot:
         rng: np.random.Generator,
         pool: Floats | None = None,
         former_maximisers: Floats | None = None,
+        n_starts: int | None = None,
     ) -> SearchResult:
         """The best allowed point: affordable, not excluded, and away from failures if there is such a point."""
         if pool is None:
@@ -90,7 +91,8 @@ class Snapshot:
             restricted = Restricted(acquisition, self.cost, self.affordable, avoid, radius, self.space.categorical)
             free = math.isinf(self.affordable) and n_avoid == 0
             target: Acquisition = acquisition if free else restricted
-            found = search(target, pool, rng=rng, grids=grids_of(self.space), excluded=self.excluded)
+            grids = grids_of(self.space)
+            found = search(target, pool, rng=rng, n_starts=n_starts, grids=grids, excluded=self.excluded)
             if found.x is not None and math.isfinite(found.value):
                 break
         return found

@@ -484,6 +484,16 @@ def test_trials_of_one_cost_use_up_a_budget_that_is_a_multiple_of_it(cost):
     assert optimizer.spent == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("budget", [20, 30, 40, 49, 50])
+def test_start_takes_its_share_of_a_small_budget_where_all_trials_cost_the_same(budget):
+    """Four dimensions ask for 10 starting points; a fifth of the budget may buy fewer, yet not none."""
+    space = {f"x{k}": Float(0, 1) for k in range(4)}
+    optimizer = Optimizer(space, budget=budget, cost=pbgi.UniformCost(), seed=0)
+    while "index" not in (trial := optimizer.ask()).record:
+        optimizer.tell(trial, sum(trial.params.values()))
+    assert trial.number == min(10, budget // 5)
+
+
 def test_budget_needs_costs():
     optimizer = Optimizer(PLANE, budget=10, seed=0)
     with pytest.raises(InvalidInputError, match="cost must be told, since the budget counts it"):

@@ -459,6 +459,14 @@ def test_trials_of_another_policy_do_not_fire():
     assert rate_of(PBGID(), history) == 0.8
 
 
+def test_a_rate_found_among_values_all_alike_is_not_kept():
+    """They say nothing of the unit of the objective."""
+    alike, apart = (build_snapshot(LINE, [[0.2], [0.7]], values) for values in ([5.0, 5.0], [5.0, 5.1]))
+    assert "initial_cost_scale" not in PBGID().propose(alike, seeded()).record
+    assert "initial_cost_scale" in PBGID().propose(apart, seeded()).record
+    assert PBGID(0.3).propose(alike, seeded()).record["initial_cost_scale"] == 0.3
+
+
 def test_rate_after_very_many_falls_stays_positive():
     history = history_of((9.0, 0.0), *[(-1.0, 0.0)] * 5)
     assert 0.0 < rate_of(PBGID(decay=1e200), history) < 1e-300
