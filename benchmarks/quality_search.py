@@ -33,6 +33,7 @@ from pbgi.cost import CostModel
 from pbgi.gp_config import GPConfig
 from pbgi.gp_fit import fit_gp
 from pbgi.maximize import Acquisition, build_pool, default_n_sobol, default_n_starts, search
+from pbgi.policy import PATH_STARTS
 from pbgi.snapshot import Snapshot
 
 SHORT = 1e-6  # of the spread
@@ -184,11 +185,17 @@ def timed(run: Callable[[], Any]) -> tuple[Any, float]:
     return run(), time.perf_counter() - start
 
 
+def n_starts_of(acquisition: Acquisition, d: int) -> int:
+    """As the policies have it."""
+    return default_n_starts(d) * (PATH_STARTS if isinstance(acquisition, PathValue) else 1)
+
+
 def compare(number: int, seed: int) -> Row:
     rng = np.random.default_rng([seed, number])
     state = random_state(number, rng)
     n, d = state.data.X.shape
-    found, seconds = timed(lambda: state.snapshot.maximise(state.acquisition, rng))
+    n_starts = n_starts_of(state.acquisition, d)
+    found, seconds = timed(lambda: state.snapshot.maximise(state.acquisition, rng, n_starts=n_starts))
     reference, scipy_seconds = timed(lambda: scipy_search(state.acquisition, d, rng))
     lacks = reference.value - found.value
     return Row(
@@ -213,7 +220,7 @@ def look(number: int, seed: int) -> None:
     rng = np.random.default_rng([seed, number])
     state = random_state(number, rng)
     d = state.data.X.shape[1]
-    found = state.snapshot.maximise(state.acquisition, rng)
+    found = state.snapshot.maximise(state.acquisition, rng, n_starts=n_starts_of(state.acquisition, d))
     reference = scipy_search(state.acquisition, d, rng)
     print(f"{state.data.label}  {state.model} model, {state.what}; values less SciPy's best, in spreads")
     print(f"spread {reference.spread:.3g}; {reference.n_reached} of {STARTS_PER_DIMENSION * d} restarts reach the best")
@@ -226,7 +233,7 @@ def look(number: int, seed: int) -> None:
             search(state.acquisition, pool, rng=other, n_starts=n_starts).value - reference.value
         ) / reference.spread
 
-    n_sobol, n_starts = default_n_sobol(d), default_n_starts(d)
+    n_sobol, n_starts = default_n_sobol(d), n_starts_of(state.acquisition, d)
     print(f"{'as in the table':<30}{(found.value - reference.value) / reference.spread:+.2e}")
     for name, *size in (
         ("other pools", n_sobol, n_starts),
