@@ -35,6 +35,7 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/bench_index.py
 	$(BIN)/python benchmarks/bench_pandora.py
 	$(BIN)/python benchmarks/bench_suggest.py
+	$(BIN)/python benchmarks/bench_botorch.py
 
 paper: .venv/installed-dev
 	$(BIN)/python -m paper figures

@@ -1,0 +1,36 @@
+"""The Gittins index inside BoTorch: acquisition functions for `optimize_acqf`, and a stop rule on a model and a pool.
+
+Needs `pip install pbgi[botorch]`. Names are imported when they are first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pbgi.botorch.acquisition import LogExpectedImprovementPerCost, PandorasBoxGittinsIndex
+    from pbgi.botorch.stopping import StopSignal, gittins_stopping
+
+_HOMES = {
+    "acquisition": ("LogExpectedImprovementPerCost", "PandorasBoxGittinsIndex"),
+    "stopping": ("StopSignal", "gittins_stopping"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "LogExpectedImprovementPerCost",
+    "PandorasBoxGittinsIndex",
+    "StopSignal",
+    "gittins_stopping",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'pbgi.botorch' has no attribute {name!r}")
+    value = getattr(import_module(f"pbgi.botorch.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
