@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pbgi import InvalidInputError, gittins_index, gittins_index_and_grad, inverse_log_h, log_h
-from pbgi.index import FRACTION_FROM, LOG_SQRT_2PI
+from pbgi.index import CLEARLY_BELOW, FRACTION_FROM, LOG_SQRT_2PI
 
 EPS = np.finfo(np.float64).eps
 REFERENCE = list(csv.DictReader((Path(__file__).parent / "data" / "index_reference.csv").read_text().splitlines()))
@@ -262,3 +262,17 @@ def test_the_asymptotic_series_would_not_do():
     assert 2e-4 < error(6) < 8e-4
     assert error(50) > 1e-13
     assert error(100) < 1e-13
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_short_way_below_zero_is_the_long_way_to_the_bit(seed):
+    """One point whose root is not clearly below zero makes all of them go the long way."""
+    rng = np.random.default_rng(seed)
+    std = 10.0 ** rng.uniform(-3, 3, 100_000)
+    log_cost = np.log(std) + CLEARLY_BELOW - 10.0 ** rng.uniform(-12, 12, len(std))
+    below = log_cost - np.log(std) < CLEARLY_BELOW
+    std, log_cost = std[below], log_cost[below]
+    short = gittins_index_and_grad(0.0, std, log_cost)
+    long = gittins_index_and_grad(0.0, np.append(std, 1.0), np.append(log_cost, 3.0))
+    for a, b in zip(short, long, strict=True):
+        np.testing.assert_array_equal(a, b[:-1])
