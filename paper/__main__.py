@@ -101,7 +101,6 @@ def _store(options: argparse.Namespace, smoke: bool = False) -> "Store":
 
 def _list(options: argparse.Namespace) -> int:
     from paper.progress import Durations, in_words
-    from paper.specification import NeedsBoTorch
 
     store = _store(options)
     for experiment in _experiments(options):
@@ -112,9 +111,9 @@ def _list(options: argparse.Namespace) -> int:
         for run in _selected(experiment, options):
             panels.setdefault(run.panel, []).append(run)
         for panel, runs in panels.items():
-            able = [run for run in runs if not isinstance(run.specification.policy, NeedsBoTorch)]
+            able = [run for run in runs if not run.lacks_botorch]
             left = [run for run in able if run.key not in finished]
-            counts = f"{len(runs):5} runs {len(able) - len(left):5} done {len(runs) - len(able):5} need BoTorch"
+            counts = f"{len(runs):5} runs {len(able) - len(left):5} done {len(runs) - len(able):5} lack BoTorch"
             print(f"  {panel:<52}{counts}   {in_words(durations.total(left)) if left else 'nothing'} left")
     return 0
 

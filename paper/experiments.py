@@ -15,7 +15,14 @@ from typing import Any
 from paper.described import with_twins
 from paper.policies import ExpLogEI, LogTextbookEI, TextbookEI
 from paper.reference import gp_problem
-from paper.specification import FittedModel, NeedsBoTorch, OwnModel, ProblemSpec, Run, Specification, TrueModel
+from paper.specification import FittedModel, OwnModel, ProblemSpec, Run, Specification, TrueModel
+from pbgi.botorch.policies import (
+    BudgetedMultiStepEI,
+    KnowledgeGradient,
+    MaxValueEntropy,
+    MultiFidelityMaxValueEntropy,
+    MultiStepEI,
+)
 from pbgi.errors import InvalidInputError
 from pbgi.policy import EIPC, PBGI, PBGID, UCB, LogEI, LogEICC, LogEIPC, RandomSearch, Thompson
 
@@ -32,13 +39,13 @@ POLICIES: dict[str, Any] = {
     "LogEI": LogEI(),
     "TS": Thompson(),
     "UCB": UCB(),
-    "KG": NeedsBoTorch("KG"),
-    "MES": NeedsBoTorch("MES"),
-    "MSEI": NeedsBoTorch("MSEI"),
+    "KG": KnowledgeGradient(),
+    "MES": MaxValueEntropy(),
+    "MSEI": MultiStepEI(),
     "LogEICC": LogEICC(),
     "LogEIPC": LogEIPC(),
-    "MFMES": NeedsBoTorch("MFMES"),
-    "BMSEI": NeedsBoTorch("BMSEI"),
+    "MFMES": MultiFidelityMaxValueEntropy(),
+    "BMSEI": BudgetedMultiStepEI(),
     "PBGI": PBGI(1e-4),
     "PBGI-D": PBGID(0.1, 2.0),
 }

@@ -13,7 +13,7 @@ from typing import TextIO
 
 from paper.pool import Finished, Pool
 from paper.progress import Durations, Queue, in_words
-from paper.specification import NeedsBoTorch, Run
+from paper.specification import Run
 from paper.store import Store
 
 # How often, in seconds, a runner that waits looks at the clock.
@@ -102,13 +102,11 @@ class Runner:
                 self._say(f"[{n_all - report.n_left}/{n_all}] {what} | {ahead} left")
 
     def _without_botorch(self, runs: list[Run], report: Report) -> list[Run]:
-        able = [run for run in runs if not isinstance(run.specification.policy, NeedsBoTorch)]
-        names = sorted({run.curve for run in runs if isinstance(run.specification.policy, NeedsBoTorch)})
+        able = [run for run in runs if not run.lacks_botorch]
+        names = sorted({run.curve for run in runs if run.lacks_botorch})
         report.n_skipped = len(runs) - len(able)
         if report.n_skipped:
-            self._say(
-                f"skipped {report.n_skipped} runs of {', '.join(names)}: they need BoTorch policies, not there yet"
-            )
+            self._say(f"skipped {report.n_skipped} runs of {', '.join(names)}: pip install pbgi[botorch] for them")
         return able
 
     def _note(self, done: Finished, durations: Durations, report: Report) -> None:

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from paper.specification import ProblemSpec, Run
+from pbgi.botorch.policies import BOTORCH_POLICIES
 
 N_START, N_EVALUATIONS = 3, 2
 LARGEST_DRAW = 4  # dimension; the search for the highest value of a draw takes long in large ones
@@ -33,8 +35,19 @@ def _cut(run: Run) -> Run:
     small = _small(spec.problem)
     dim = int(dict(small.arguments).get("dimension") or run.dim)
     return replace(
-        run, dim=dim, specification=replace(spec, problem=small, n_start=n_start, n_evaluations=N_EVALUATIONS)
+        run,
+        dim=dim,
+        specification=replace(
+            spec, problem=small, policy=_quick(spec.policy), n_start=n_start, n_evaluations=N_EVALUATIONS
+        ),
     )
+
+
+def _quick(policy: Any) -> Any:
+    """The same with the least search, if it is BoTorch's."""
+    if not isinstance(policy, BOTORCH_POLICIES):
+        return policy
+    return replace(policy, n_raw_samples_per_dimension=1, n_restarts_per_dimension=1, n_iterations=1)
 
 
 def _small(problem: ProblemSpec) -> ProblemSpec:

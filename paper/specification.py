@@ -11,19 +11,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 from paper.policies import PAPER_POLICIES
+from pbgi.botorch.policies import BOTORCH_POLICIES
 from pbgi.frozen import from_plain, to_plain
 from pbgi.plain import Value, require_fields
 from pbgi.policy import POLICIES
-
-
-@dataclass(frozen=True)
-class NeedsBoTorch:
-    """A baseline of the paper that exists in BoTorch only."""
-
-    name: str
 
 
 @dataclass(frozen=True)
@@ -76,7 +71,7 @@ class Specification:
     Attributes:
         experiment: The experiment it belongs to.
         problem: What is optimised.
-        policy: A policy of `pbgi.policy` or `paper.policies`, or a baseline that `NeedsBoTorch`.
+        policy: A policy of `pbgi.policy`, `pbgi.botorch.policies` or `paper.policies`.
         model: What the policy believes.
         seed: Of the start, the policy and, where the problem is random, the problem.
         start: Points of the start, in the unit cube; None for random ones.
@@ -126,6 +121,11 @@ class Run:
         return f"{self.problem} d={self.dim} {self.cost}"
 
     @property
+    def lacks_botorch(self) -> bool:
+        """Whether its policy needs BoTorch, and BoTorch is not installed."""
+        return isinstance(self.specification.policy, BOTORCH_POLICIES) and find_spec("botorch") is None
+
+    @property
     def key(self) -> str:
         """The identity of its specification."""
         return self.specification.key
@@ -168,7 +168,7 @@ _CLASSES: tuple[type, ...] = (
     FittedModel,
     TrueModel,
     OwnModel,
-    NeedsBoTorch,
+    *BOTORCH_POLICIES,
     *PAPER_POLICIES,
     *POLICIES,
 )

@@ -183,6 +183,8 @@ class Restricted:
         allowed = np.ones(len(X), dtype=np.bool_)
         if math.isfinite(self.affordable):
             allowed &= self.cost.log_moment(X, 1.0) <= math.log(self.affordable) if self.affordable > 0 else False
+        if not len(self.avoid):
+            return allowed
         for centre, radius in zip(self.avoid, np.broadcast_to(self.radius, len(self.avoid)), strict=True):
             apart = np.where(self.categorical, centre != X, np.abs(X - centre) >= radius)
             allowed &= apart.any(axis=1)

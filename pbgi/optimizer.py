@@ -358,12 +358,15 @@ class Optimizer:
         return json.dumps(saved, allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str, *, cost: Cost | None = None, model: ModelKind | None = None) -> "Optimizer":
+    def from_json(
+        cls, text: str, *, cost: Cost | None = None, policy: Policy | None = None, model: ModelKind | None = None
+    ) -> "Optimizer":
         """The optimizer that `to_json` wrote; it goes on as if it had never stopped.
 
         Args:
             text: What `to_json` returned.
             cost: The cost again, if it holds a function: JSON cannot.
+            policy: The policy again, if it was not one of `pbgi.policy`.
             model: The model again, if it was not a `GPConfig`.
 
         Raises:
@@ -379,7 +382,7 @@ class Optimizer:
                 f"format must be {FORMAT}; got {data['format']!r}; it was written by another version"
             )
         optimizer = cls.__new__(cls)
-        optimizer._set_up(Settings.from_plain(data, cost, model))
+        optimizer._set_up(Settings.from_plain(data, cost, policy, model))
         history = History.from_json(data["history"])
         for trial in history.trials:
             optimizer._space.check(trial.params)

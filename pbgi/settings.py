@@ -91,13 +91,13 @@ class Settings:
         return not limited and self.stop == AnyOf(())
 
     def to_plain(self) -> dict[str, Any]:
-        """As JSON; what cannot be written (functions, models of other making) is named, to be given again."""
+        """As JSON; what cannot be written (functions, models, policies from elsewhere) is named, to be given again."""
         return {
             "space": self.space.to_json(),
             "direction": self.direction,
             "cost": _cost_to_plain(self.cost),
             "budget": self.budget,
-            "policy": to_plain(self.policy),
+            "policy": to_plain(self.policy) if isinstance(self.policy, POLICIES) else _to_be_given(self.policy),
             "stop": to_plain(self.stop),
             "model": to_plain(self.model) if isinstance(self.model, GPConfig) else _to_be_given(self.model),
             "n_startup_trials": self.n_startup_trials,
@@ -105,7 +105,9 @@ class Settings:
         }
 
     @classmethod
-    def from_plain(cls, data: Mapping[str, Any], cost: Cost | None, model: ModelKind | None) -> "Settings":
+    def from_plain(
+        cls, data: Mapping[str, Any], cost: Cost | None, policy: Policy | None, model: ModelKind | None
+    ) -> "Settings":
         """What `to_plain` wrote, with what had to be given again."""
         configs = (GPConfig, GammaPrior, LogNormalPrior, Hyperparameters)
         return cls.checked(
@@ -113,7 +115,7 @@ class Settings:
             data["direction"],
             _given_or_read("cost", data["cost"], cost, (UniformCost, LearnedCost, *configs)),
             data["budget"],
-            from_plain("policy", data["policy"], POLICIES),
+            _given_or_read("policy", data["policy"], policy, POLICIES),
             from_plain("stop", data["stop"], STOP_RULES),
             _given_or_read("model", data["model"], model, configs),
             data["n_startup_trials"],
@@ -157,7 +159,7 @@ def _given_or_read(name: str, data: Any, given: Any, classes: tuple[type, ...]) 
     if isinstance(data, Mapping) and data.get("given"):
         if type(given).__name__ != data.get("kind"):
             raise InvalidInputError(
-                f"{name} must be given again, a {data.get('kind')}: JSON holds no function; got {given!r}"
+                f"{name} must be given again, a {data.get('kind')}: what was saved does not hold it; got {given!r}"
             )
         return given
     if given is not None:

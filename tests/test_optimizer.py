@@ -555,6 +555,24 @@ def test_a_model_of_other_making_decides_and_must_be_given_again():
     assert again.ask().params == optimizer.ask().params
 
 
+class Corner:
+    def propose(self, snapshot, rng):  # noqa: ARG002
+        return pbgi.snapshot.Proposal(np.array([1.0, 0.0]), 1.0)
+
+
+def test_a_policy_of_other_making_decides_and_must_be_given_again():
+    optimizer = Optimizer(PLANE, policy=Corner(), cost=pbgi.UniformCost(), n_startup_trials=3, seed=0)
+    run(optimizer, 3)
+    text = optimizer.to_json()
+    corner = optimizer.ask().params
+    assert corner["x"] == 1.0
+    with pytest.raises(InvalidInputError, match="policy must be given again, a Corner"):
+        Optimizer.from_json(text)
+    with pytest.raises(InvalidInputError, match="policy must be given again, a Corner"):
+        Optimizer.from_json(text, policy=pbgi.UCB())
+    assert Optimizer.from_json(text, policy=Corner()).ask().params == corner
+
+
 def test_known_hyperparameters_survive_json_and_are_not_fitted():
     known = Hyperparameters((0.3, 0.4), 2.0, 1e-4)
     optimizer = Optimizer(PLANE, model=pbgi.GPConfig(hyperparameters=known, standardise=False), seed=0)

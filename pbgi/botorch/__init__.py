@@ -1,4 +1,7 @@
-"""The Gittins index inside BoTorch: acquisition functions for `optimize_acqf`, and a stop rule on a model and a pool.
+"""The Gittins index inside BoTorch, and BoTorch inside the optimizer.
+
+Acquisition functions for `optimize_acqf`, a stop rule on a model and a pool, policies for `pbgi.Optimizer` that search
+with BoTorch, and the engine's Gaussian process as a model of BoTorch.
 
 Needs `pip install pbgi[botorch]`. Names are imported when they are first used.
 """
@@ -8,18 +11,40 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pbgi.botorch.acquisition import LogExpectedImprovementPerCost, PandorasBoxGittinsIndex
+    from pbgi.botorch.bridge import botorch_model
+    from pbgi.botorch.policies import (
+        BudgetedMultiStepEI,
+        KnowledgeGradient,
+        MaxValueEntropy,
+        MultiFidelityMaxValueEntropy,
+        MultiStepEI,
+    )
     from pbgi.botorch.stopping import StopSignal, gittins_stopping
 
 _HOMES = {
     "acquisition": ("LogExpectedImprovementPerCost", "PandorasBoxGittinsIndex"),
+    "bridge": ("botorch_model",),
+    "policies": (
+        "BudgetedMultiStepEI",
+        "KnowledgeGradient",
+        "MaxValueEntropy",
+        "MultiFidelityMaxValueEntropy",
+        "MultiStepEI",
+    ),
     "stopping": ("StopSignal", "gittins_stopping"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "BudgetedMultiStepEI",
+    "KnowledgeGradient",
     "LogExpectedImprovementPerCost",
+    "MaxValueEntropy",
+    "MultiFidelityMaxValueEntropy",
+    "MultiStepEI",
     "PandorasBoxGittinsIndex",
     "StopSignal",
+    "botorch_model",
     "gittins_stopping",
 ]
 

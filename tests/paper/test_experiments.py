@@ -22,8 +22,9 @@ from paper.policies import (
     TextbookImprovement,
 )
 from paper.reference import Panel, published, published_panels, published_seconds
-from paper.specification import FittedModel, NeedsBoTorch, OwnModel, ProblemSpec, Run, Specification, TrueModel
+from paper.specification import FittedModel, OwnModel, ProblemSpec, Run, Specification, TrueModel
 from pbgi.acquisition import LogExpectedImprovement
+from pbgi.botorch.policies import BudgetedMultiStepEI
 from pbgi.cost import UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.gp_config import Hyperparameters
@@ -131,7 +132,7 @@ def test_settings_of_the_paper():
     policies = {run.curve: run.specification.policy for run in EXPERIMENTS["synthetic"](1)}
     assert policies["PBGI"] == pbgi.PBGI(1e-4)
     assert policies["PBGI-D"] == pbgi.PBGID(0.1, 2.0)
-    assert policies["BMSEI"] == NeedsBoTorch("BMSEI")
+    assert policies["BMSEI"] == BudgetedMultiStepEI(4)
     decays = {run.specification.policy for run in EXPERIMENTS["decay_sensitivity"](1)}
     assert decays == {pbgi.PBGID(start, decay) for start in (0.1, 1e-4) for decay in (2.0, 10.0, 100.0)}
 

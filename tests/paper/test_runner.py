@@ -22,9 +22,10 @@ from paper.pool import Finished, LocalPool
 from paper.progress import Durations, Queue, in_words
 from paper.runner import Runner
 from paper.smoke import smoke
-from paper.specification import FittedModel, NeedsBoTorch, ProblemSpec, Run, Specification
+from paper.specification import FittedModel, ProblemSpec, Run, Specification
 from paper.store import Store, load
 from paper.worker import answer
+from pbgi.botorch.policies import KnowledgeGradient
 
 ROOT = Path(__file__).parents[2]
 SIMULATORS = ("empirical", "robot_pushing_known")
@@ -246,10 +247,11 @@ def test_process_that_dies_takes_no_other_run_with_it():
         pool.close()
 
 
-def test_botorch_policies_are_skipped_with_a_message(tmp_path):
-    report, log = run_all([toy(NeedsBoTorch("KG"), curve="KG"), FEW[0]], tmp_path)
+def test_botorch_policies_are_skipped_with_a_message(tmp_path, monkeypatch):
+    monkeypatch.setattr("paper.specification.find_spec", lambda _: None)
+    report, log = run_all([toy(KnowledgeGradient(), curve="KG"), FEW[0]], tmp_path)
     assert (report.n_skipped, report.n_finished, report.exit_status) == (1, 1, 0)
-    assert "skipped 1 runs of KG: they need BoTorch" in log
+    assert "skipped 1 runs of KG: pip install pbgi[botorch]" in log
 
 
 def test_time_is_up(tmp_path):
@@ -295,8 +297,8 @@ def test_answers_are_plain():
 # Killed and interrupted -------------------------------------------------------------------------------------------
 
 COMMAND = [sys.executable, "-m", "paper", "run", "synthetic", "--seeds", "4", "--panel", "Ackley d=4 varying"]
-COMMAND += ["--policy", "LogEIPC", "BMSEI"]
-N_RUNS = 4  # BMSEI is skipped
+COMMAND += ["--policy", "LogEIPC"]
+N_RUNS = 4
 
 
 def n_lines(directory: Path) -> int:
@@ -388,21 +390,22 @@ def test_smoke_runs_every_experiment(tmp_path, simulated):
     names = [name for name in EXPERIMENTS if (name in SIMULATORS) == simulated]
     assert main(["run", *names, "--smoke", "--jobs", "2", "--results", str(tmp_path)]) == 0
     expected = smoke(run for name in names for run in EXPERIMENTS[name](1))
-    able = {run.key for run in expected if not isinstance(run.specification.policy, NeedsBoTorch)}
+    able = {run.key for run in expected if not run.lacks_botorch}
     records = load(tmp_path)
     assert {r["key"] for r in records} == able
     assert {len(r["values"]) - r["n_start"] for r in records} == {2}
 
 
 def test_selection(tmp_path, capsys):
+    pytest.importorskip("botorch.acquisition")
     arguments = ["--seeds", "2", "--policy", "RS", "LogEIPC", "--panel", "levy d=4 v", "--results", str(tmp_path)]
     assert main(["run", "synthetic", *arguments]) == 0
     kinds = {(r["panel"], r["policy"], r["seed"]) for r in load(tmp_path)}
     assert kinds == {("Levy d=4 varying", curve, seed) for curve in ("RS", "LogEIPC") for seed in (0, 1)}
     assert main(["list", "synthetic", "--results", str(tmp_path), "--seeds", "2", "--panel", "Levy d=4"]) == 0
     listed = capsys.readouterr().out.splitlines()
-    assert listed[1].split()[:9] == ["Levy", "d=4", "uniform", "18", "runs", "0", "done", "6", "need"]
-    assert listed[2].split()[:9] == ["Levy", "d=4", "varying", "14", "runs", "4", "done", "4", "need"]
+    assert listed[1].split()[:9] == ["Levy", "d=4", "uniform", "18", "runs", "0", "done", "0", "lack"]
+    assert listed[2].split()[:9] == ["Levy", "d=4", "varying", "14", "runs", "4", "done", "0", "lack"]
     assert listed[2].endswith(" s left")
 
 
