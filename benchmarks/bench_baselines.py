@@ -119,6 +119,7 @@ def main() -> None:
     policies: list[Any] = [LogEI(), PBGI(1e-4), *(kind() for kind in BOTORCH_POLICIES)]
     for d in arguments.dimensions:
         state = snapshot(d)
+        LogEI().propose(state, np.random.default_rng(0))  # the first call imports what it needs
         for policy in policies:
 
             def suggest(seed: int, policy: Any = policy, state: Snapshot = state) -> None:

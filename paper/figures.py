@@ -74,10 +74,15 @@ class PaperFigure:
         return f"{self.name}.png"
 
 
+MAIN_PANELS = {panel for grid in (BAYESIAN_REGRET, SYNTHETIC_PANELS, EMPIRICAL_PANELS) for row in grid for panel in row}
+
+
 def _regret(
     name: str, label: str, title: str, caption: str, grid: Grid, statistic: Statistic = "median"
 ) -> PaperFigure:
     panels = [panel for row in grid for panel in row]
+    # A figure of the appendix repeats panels of a main one; without others it has nothing of its own to show.
+    panels = [panel for panel in panels if panel not in MAIN_PANELS] or panels
     return PaperFigure(
         name, label, title, caption, partial(regret_figure, grid=grid, statistic=statistic), lambda r: r.some(panels)
     )

@@ -10,6 +10,7 @@ from paper.reference import POLICIES, Panel, published, published_curves, publis
 from paper.summary_file import CurveSummary, best_of_panel
 
 EXPLANATIONS = Path(__file__).parent / "explanations.toml"
+LESSONS = Path(__file__).parent / "lessons.md"
 NOT_EXPLAINED = "not yet explained"
 
 INTRODUCTION = """\
@@ -53,9 +54,9 @@ def duration(seconds: float) -> str:
     return f"{number(seconds)} s"
 
 
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; all columns but the first are aligned to the right."""
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], n_text: int = 0) -> str:
+    """A table; all columns but the first, and the last `n_text`, are aligned to the right."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1 - n_text), *["---"] * n_text], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
@@ -69,6 +70,7 @@ def page(
     *,
     variant: str,
     explanations: Mapping[str, Mapping[str, str]],
+    lessons: str,
     images: Path,
 ) -> str:
     """The whole page.
@@ -77,12 +79,13 @@ def page(
         curves: Summaries of all experiments.
         variant: Which runs are compared; the other variant of a curve gets its own line in the panel's table.
         explanations: Texts by panel and policy.
+        lessons: What a user should take from it: text that begins with a heading.
         images: Folder of the figures; those that are there are shown.
     """
     pairs = compare(curves, variant)
     parts = [INTRODUCTION, _in_short(pairs, curves)]
     if pairs:
-        parts += [_winners(pairs), _differences(pairs, explanations)]
+        parts += [lessons, _winners(pairs), _differences(pairs, explanations)]
     parts.append(_panels(curves, variant))
     parts += [_other_curves(curves, variant), _studies(curves, variant)]
     parts += [_seconds(curves, variant), _wall_times(curves), _figures(images)]
@@ -136,7 +139,7 @@ def _differences(pairs: Sequence[Comparison], explanations: Mapping[str, Mapping
             rows.append((name, policy, f"{pair.ratio:.2f}", where, " ".join(text.split())))
     if not rows:
         return title + "None.\n"
-    return title + markdown_table(("panel", "policy", "ratio", "here it is", "why"), rows)
+    return title + markdown_table(("panel", "policy", "ratio", "here it is", "why"), rows, n_text=1)
 
 
 def _panels(curves: Sequence[CurveSummary], variant: str) -> str:
@@ -230,10 +233,13 @@ def _wall_times(curves: Sequence[CurveSummary]) -> str:
     rows = []
     for experiment, own in sorted(by_experiment.items()):
         n_runs, seconds = sum(curve.n_seeds for curve in own), sum(curve.wall_seconds for curve in own)
-        rows.append((experiment, str(len(own)), str(n_runs), duration(seconds), duration(seconds / n_runs)))
+        counts = (str(len(own)), str(n_runs))
+        rows.append((experiment, *counts, duration(seconds / n_runs), duration(seconds), duration(seconds / 2)))
     if not rows:
         return ""
-    return "## Time per experiment\n\n" + markdown_table(("experiment", "curves", "runs", "together", "per run"), rows)
+    head = ("experiment", "curves", "runs", "per run", "all runs", "on 2 cores")
+    about = "Wall time of the runs shown, one thread each, on a machine with other work to do.\n"
+    return f"## Time per experiment\n\n{about}\n" + markdown_table(head, rows)
 
 
 def _figures(images: Path) -> str:

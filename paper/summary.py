@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from paper.curves import Record, band, best_known, best_so_far, plotted, seconds_on_grid, suggestion_seconds
-from paper.page import EXPLANATIONS, page, read_explanations
+from paper.page import EXPLANATIONS, LESSONS, page, read_explanations
 from paper.reference import Panel, Quantity, grid_for, published, published_seconds
 from paper.store import load
 from paper.summary_file import RESULTS, CurveSummary, read_summaries, write_summaries
@@ -101,6 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         read_summaries(arguments.results),
         variant=arguments.variant,
         explanations=read_explanations(EXPLANATIONS),
+        lessons=LESSONS.read_text(encoding="utf-8"),
         images=arguments.docs / "images" / "paper",
     )
     arguments.docs.mkdir(parents=True, exist_ok=True)

@@ -317,7 +317,7 @@ def test_the_page_says_what_was_found(tmp_path):
         + on_ackley("LogEIPC", (0.97,))
         + [record(policy="PBGI, lambda = 0.1"), record(policy="RS")]
     )
-    text = page(curves, variant="as_published", explanations={}, images=tmp_path / "images" / "paper")
+    text = page(curves, variant="as_published", explanations={}, lessons="", images=tmp_path / "images" / "paper")
     assert "2 of 140 published curves have been run here, over 1 to 3 seeds" in text
     assert "2 of 2 medians (100%) lie inside" in text
     assert "| PBGI | 0.89 [0.349, 1.09] | 0.5 [0.45, 0.55] | 0.5 | 0.56 | yes | 3 |" in text
@@ -330,14 +330,14 @@ def test_the_page_says_what_was_found(tmp_path):
     assert "## Figures" not in text
     (tmp_path / "images" / "paper").mkdir(parents=True)
     (tmp_path / "images" / "paper" / "timing.png").touch()
-    pictured = page(curves, variant="as_published", explanations={}, images=tmp_path / "images" / "paper")
+    pictured = page(curves, variant="as_published", explanations={}, lessons="", images=tmp_path / "images" / "paper")
     assert pictured.count("![") == pictured.count("(images/paper/timing.png)") == 1
     why = {"Ackley d=16 varying": {"PBGI": "a better\nsearch"}}
-    assert "| a better search |" in page(curves, variant="as_published", explanations=why, images=tmp_path)
+    assert "| a better search |" in page(curves, variant="as_published", explanations=why, lessons="## What to take from it", images=tmp_path)
 
 
 def test_a_page_without_results_says_so(tmp_path):
-    text = page([], variant="as_published", explanations={}, images=tmp_path)
+    text = page([], variant="as_published", explanations={}, lessons="", images=tmp_path)
     assert "No results yet: 0 of 140 published curves" in text
 
 
