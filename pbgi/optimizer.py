@@ -116,6 +116,22 @@ class Optimizer:
             predicted = math.exp(float(self._cost_model(self._history.trials).log_moment(point, 1.0)[0]))
         return self._history.add_running(checked, predicted)
 
+    def adopt(
+        self,
+        params: Mapping[str, Value],
+        *,
+        predicted_cost: float | None = None,
+        record: Mapping[str, Note] | None = None,
+    ) -> Trial:
+        """Take up a running trial that `ask` handed out elsewhere, in another process of the same run.
+
+        Args:
+            params: Its point.
+            predicted_cost: What was expected of its cost there.
+            record: What was noted of it there.
+        """
+        return self._history.add_running(self._space.check(params), predicted_cost, record)
+
     def tell(self, trial: Trial | int | Mapping[str, Value], value: float, *, cost: float | None = None) -> Trial:
         """Record the value of a trial, and what it cost.
 

@@ -22,7 +22,15 @@ def run(*command: object, status: int = 0) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_example_is_tested():
-    tested = {"cost_per_sample", "draw_simulators", "pandoras_box", "parallel_with_failures", "tune_sklearn"}
+    tested = {
+        "ax_budget",
+        "cost_per_sample",
+        "draw_simulators",
+        "optuna_study",
+        "pandoras_box",
+        "parallel_with_failures",
+        "tune_sklearn",
+    }
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
 
 
@@ -31,6 +39,16 @@ def test_simulators_are_drawn(tmp_path):
     run("-W", "error", EXAMPLES / "draw_simulators.py", "--out", tmp_path)
     for name in ("lunar_lander.png", "robot_pushing.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.skipif(find_spec("ax") is None, reason="needs pbgi[ax]")
+def test_ax_budget():
+    out = run(EXAMPLES / "ax_budget.py", "--budget", 40).stdout
+    seconds = [float(s) for s in re.findall(r"% in +([\d.]+) s; best", out)]
+    assert float(re.search(r"trials took ([\d.]+) s", out)[1]) == pytest.approx(sum(seconds), abs=0.1 * len(seconds))
+    errors = [float(e) for e in re.findall(r": error +([\d.]+) % in +[\d.]+ s;", out)]
+    assert float(re.search(r"Best: error ([\d.]+) %", out)[1]) == min(errors)
+    assert sum(seconds[:-1]) < 40
 
 
 def test_cost_per_sample_stops_and_explains():
@@ -52,6 +70,17 @@ def test_cost_per_sample_buys_more_where_it_is_worth_more():
 
 def test_cost_per_sample_refuses_a_worth_of_nothing():
     assert "must be positive" in run(EXAMPLES / "cost_per_sample.py", "--euro-per-point", 0, status=1).stderr
+
+
+def test_optuna_study_goes_on_with_a_larger_budget(tmp_path):
+    storage = f"sqlite:///{tmp_path / 'study.db'}"
+    counts = []
+    for budget in (6, 10):
+        out = run("-W", "error", EXAMPLES / "optuna_study.py", "--budget", budget, "--storage", storage).stdout
+        n_trials, spent = re.match(r"(\d+) trials, ([\d.]+) spent of", out).groups()
+        assert float(spent) <= budget
+        counts.append(int(n_trials))
+    assert counts[0] < counts[1]
 
 
 def test_parallel_with_failures_resumes(tmp_path):

@@ -651,3 +651,29 @@ def test_any_space_and_history(space, data):
     if math.isfinite(optimizer.space.n_points):
         keys = [optimizer.space.key(t.params) for t in optimizer.trials]
         assert len(keys) == len(set(keys))
+
+
+def test_adopted_trials_make_the_same_optimizer():
+    """What `ask` handed out in another process is taken up with its point, its reservation and its notes."""
+    there, here = (pbgi.Optimizer(SPACE_TO_SHARE, budget=40.0, seed=3) for _ in range(2))
+    for n in range(9):
+        asked = there.ask()
+        adopted = here.adopt(asked.params, predicted_cost=asked.predicted_cost, record=asked.record)
+        assert adopted == asked
+        assert here.reserved == there.reserved
+        if n != 5:  # this one keeps running
+            for optimizer in (there, here):
+                optimizer.tell(n, asked.params["x"] ** 2, cost=1.0 + asked.params["x"])
+    assert here.to_json() == there.to_json()
+    assert here.ask() == there.ask()
+
+
+@pytest.mark.parametrize("wrong", [{"params": {"x": 3.0}}, {"params": {"y": 0.5}}, {"predicted_cost": -1.0}])
+def test_a_trial_that_cannot_be_is_not_adopted(wrong):
+    optimizer = pbgi.Optimizer(SPACE_TO_SHARE, seed=3)
+    with pytest.raises(pbgi.InvalidInputError):
+        optimizer.adopt(**{"params": {"x": 0.5}} | wrong)
+    assert optimizer.trials == ()
+
+
+SPACE_TO_SHARE = {"x": pbgi.Float(0.0, 1.0)}

@@ -1,0 +1,28 @@
+"""Optuna studies that know what trials cost: a sampler, callbacks that stop a study, and what it has spent.
+
+    PBGISampler            suggests by the Gittins index, within a budget; workers share the study's storage
+    GittinsStopCallback    stops when no further trial is worth its price
+    BudgetCallback         stops when the budget is spent, over all workers and restarts; works with any sampler
+    cost_summary           what was spent, what is held for running trials, what is left
+    fail_abandoned         ends the trials of workers that were killed
+    NoTrialLeftError       raised inside a trial that does not fit the budget; Optuna prunes the trial
+
+Nothing but the settings lives in the sampler. All that a suggestion depends on is stored with the trials, so a study
+may be stopped, resumed and shared by many processes.
+"""
+
+from pbgi.integrations.optuna.callbacks import BudgetCallback, GittinsStopCallback
+from pbgi.integrations.optuna.kept import STOP_KEY
+from pbgi.integrations.optuna.sampler import NoTrialLeftError, PBGISampler
+from pbgi.integrations.optuna.summary import CostSummary, cost_summary, fail_abandoned
+
+__all__ = [
+    "STOP_KEY",
+    "BudgetCallback",
+    "CostSummary",
+    "GittinsStopCallback",
+    "NoTrialLeftError",
+    "PBGISampler",
+    "cost_summary",
+    "fail_abandoned",
+]

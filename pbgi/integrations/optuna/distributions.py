@@ -1,0 +1,183 @@
+"""Optuna's distributions as parameters of the engine, and values there and back.
+
+    FloatDistribution           Float
+    FloatDistribution, step     Integer over the number of steps above low
+    IntDistribution             Integer
+    CategoricalDistribution     Categorical over the positions of the choices, whatever the choices are
+
+Optuna cannot tell equal choices (1, 1.0 and True) apart: it stores the first of them. So only the first is offered.
+A distribution of more levels than the engine can count is left to the independent sampler.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.search_space import intersection_search_space
+from optuna.trial import FrozenTrial, TrialState
+
+from pbgi.cost import Cost, KnownCost, LearnedCost
+from pbgi.errors import InvalidInputError
+from pbgi.parameter import Categorical, Float, Integer, Parameter
+from pbgi.plain import Value
+from pbgi.space import Space
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One distribution, and the engine's parameter for it."""
+
+    distribution: BaseDistribution
+    parameter: Parameter
+
+    def to_engine(self, value: Any) -> Value:
+        """The engine's value for a value of a trial.
+
+        Raises:
+            ValueError: It is not one of this distribution.
+        """
+        internal = self.distribution.to_internal_repr(value)
+        if isinstance(self.distribution, FloatDistribution):
+            if self.distribution.step is None:
+                return self.parameter.check(internal)
+            return self.parameter.check(round((internal - self.distribution.low) / self.distribution.step))
+        return self.parameter.check(int(internal))
+
+    def from_engine(self, value: Any) -> Any:
+        """The value of a trial for the engine's value."""
+        if isinstance(self.distribution, FloatDistribution) and self.distribution.step is not None:
+            step, low = Decimal(str(self.distribution.step)), Decimal(str(self.distribution.low))
+            return min(float(low + value * step), self.distribution.high)
+        if isinstance(self.distribution, CategoricalDistribution):
+            return self.distribution.choices[value]
+        return value
+
+    def column(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The same for an array of them."""
+        if isinstance(self.distribution, FloatDistribution | IntDistribution) and not self.is_level:
+            return values
+        external = [self.from_engine(value) for value in values.tolist()]
+        column = np.empty(len(external), dtype=float if self.is_level else object)
+        column[:] = external
+        return column
+
+    @property
+    def is_level(self) -> bool:
+        """Whether the engine counts steps instead of seeing values."""
+        return isinstance(self.distribution, FloatDistribution) and self.distribution.step is not None
+
+
+def axis_of(distribution: BaseDistribution) -> Axis | None:
+    """The engine's view of a distribution; None if it has too many levels, or only one."""
+    if distribution.single():
+        return None
+    try:
+        return Axis(distribution, _parameter(distribution))
+    except InvalidInputError:
+        return None
+
+
+def _parameter(distribution: BaseDistribution) -> Parameter:
+    if isinstance(distribution, CategoricalDistribution):
+        choices = enumerate(distribution.choices)
+        return Categorical([i for i, choice in choices if distribution.to_internal_repr(choice) == i])
+    if isinstance(distribution, IntDistribution):
+        return Integer(distribution.low, distribution.high, log=distribution.log, step=distribution.step)
+    if not isinstance(distribution, FloatDistribution):
+        raise InvalidInputError(f"a distribution must be one of Optuna's three kinds; got {distribution!r}")
+    if distribution.step is None:
+        return Float(distribution.low, distribution.high, log=distribution.log)
+    return Integer(0, round((distribution.high - distribution.low) / distribution.step))
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """The parameters that are chosen together, by name, in order, and those that have one value only."""
+
+    axes: Mapping[str, Axis]
+    constants: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, distributions: Mapping[str, BaseDistribution]) -> "SearchSpace":
+        """All of them that the engine can take."""
+        axes = {name: axis_of(distributions[name]) for name in sorted(distributions)}
+        single = {name: distributions[name] for name in axes if distributions[name].single()}
+        return cls(
+            {name: axis for name, axis in axes.items() if axis is not None},
+            {name: _only_value(distribution) for name, distribution in single.items()},
+        )
+
+    @property
+    def distributions(self) -> dict[str, BaseDistribution]:
+        """As Optuna knows it."""
+        return {name: axis.distribution for name, axis in self.axes.items()}
+
+    @cached_property
+    def space(self) -> Space:
+        """As the engine knows it."""
+        return Space({name: axis.parameter for name, axis in self.axes.items()})
+
+    def to_engine(self, params: Mapping[str, Any]) -> dict[str, Value] | None:
+        """The engine's point, or None if a value is missing or outside: a trial of another branch or another range."""
+        try:
+            return {name: axis.to_engine(params[name]) for name, axis in self.axes.items()}
+        except (KeyError, ValueError):
+            return None
+
+    def from_engine(self, point: Mapping[str, Value]) -> dict[str, Any]:
+        """The params of a trial."""
+        return {name: axis.from_engine(point[name]) for name, axis in self.axes.items()}
+
+    def internal(self, params: Mapping[str, Any]) -> dict[str, float]:
+        """The params of a trial as the numbers that Optuna stores."""
+        return {name: axis.distribution.to_internal_repr(params[name]) for name, axis in self.axes.items()}
+
+    def cost_in_values(self, cost: Cost | None) -> Cost | None:
+        """The cost, with its function of the user's values turned into one of the engine's."""
+        if isinstance(cost, KnownCost):
+            return replace(cost, price=self._in_values(cost.price, cost.vectorised))
+        if isinstance(cost, LearnedCost) and cost.known_factor is not None:
+            return replace(cost, known_factor=self._in_values(cost.known_factor, cost.vectorised))
+        return cost
+
+    def _in_values(self, function: Callable[[dict[str, Any]], Any], vectorised: bool) -> Callable[[Any], Any]:
+        if not vectorised:
+            return lambda point: function({**self.constants, **self.from_engine(point)})
+        return lambda columns: function(self._columns(columns))
+
+    def _columns(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        n = len(next(iter(columns.values())))
+        constants = {name: np.full(n, value) for name, value in self.constants.items()}
+        return constants | {name: self.axes[name].column(column) for name, column in columns.items()}
+
+
+class CommonSpace:
+    """The distributions that all completed trials of a study have in common; each trial is looked at once."""
+
+    def __init__(self) -> None:
+        self._study_name = ""
+        self._seen: set[int] = set()
+        self._common: dict[str, BaseDistribution] = {}
+
+    def distributions(self, study_name: str, trials: list[FrozenTrial]) -> dict[str, BaseDistribution]:
+        """What is common to these trials of this study."""
+        if study_name != self._study_name or max(self._seen, default=-1) >= len(trials):
+            self._study_name, self._seen, self._common = study_name, set(), {}
+        new = [t for t in trials if t.state == TrialState.COMPLETE and t.number not in self._seen]
+        if new:
+            theirs = intersection_search_space(new)
+            shared = {name: d for name, d in self._common.items() if theirs.get(name) == d}
+            self._common = shared if self._seen else theirs
+            self._seen |= {trial.number for trial in new}
+        return self._common
+
+
+def _only_value(distribution: BaseDistribution) -> Any:
+    if isinstance(distribution, CategoricalDistribution):
+        return distribution.choices[0]
+    return distribution.low if isinstance(distribution, FloatDistribution | IntDistribution) else None

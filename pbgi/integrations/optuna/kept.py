@@ -1,0 +1,100 @@
+"""What is kept with a trial in the study, and the only lines that touch Optuna's storage.
+
+    pbgi:trial       what was suggested: the point, its predicted cost, and what the policy noted (Trial.record)
+    pbgi:choosing    true while a worker is choosing the point of this trial
+    pbgi:price       what the trial is charged, where that is known and no cost was told
+    pbgi:ended       the trial failed and its worker lived to say so
+
+These are system attributes, which come with the trials that a worker reads anyway. Optuna hands a sampler a study and a
+frozen trial and has no public way to write to either; the three attributes with an underscore that are used here, and
+nowhere else, are those by which Optuna's own samplers keep what they must remember.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from optuna.study import Study
+from optuna.trial import FrozenTrial
+
+from pbgi.history import Note
+from pbgi.stopping import StopReason
+
+TRIAL_KEY, CHOOSING_KEY, PRICE_KEY, ENDED_KEY = "pbgi:trial", "pbgi:choosing", "pbgi:price", "pbgi:ended"
+STOP_KEY = "pbgi:stop"
+"""The user attribute of a study that holds why it was stopped: rule, message and numbers."""
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """What was suggested for a trial.
+
+    Attributes:
+        params: The point, in Optuna's internal numbers.
+        predicted_cost: What it is expected to cost; None if nothing is known.
+        priced: Whether that is a price known beforehand.
+        record: What the policy noted.
+        refused: Why there is no point for this trial: nothing fits the budget.
+    """
+
+    params: Mapping[str, float] = field(default_factory=dict)
+    predicted_cost: float | None = None
+    priced: bool = False
+    record: Mapping[str, Note] = field(default_factory=dict)
+    refused: str | None = None
+
+
+def suggestion_of(trial: FrozenTrial) -> Suggestion | None:
+    """What was suggested for a trial, if it was by this sampler."""
+    found = trial.system_attrs.get(TRIAL_KEY)
+    return Suggestion(**found) if isinstance(found, dict) else None
+
+
+def suggested_params(trial: FrozenTrial, distributions: Mapping[str, Any]) -> dict[str, Any]:
+    """The params of a trial so far, with those that were suggested and not yet asked for."""
+    suggestion = suggestion_of(trial)
+    internal = {} if suggestion is None else suggestion.params
+    ahead = {name: distributions[name].to_external_repr(x) for name, x in internal.items() if name in distributions}
+    return ahead | trial.params
+
+
+def is_choosing(trial: FrozenTrial) -> bool:
+    """Whether a worker is choosing the point of this trial right now."""
+    marked = bool(trial.system_attrs.get(CHOOSING_KEY)) and trial.system_attrs.get(TRIAL_KEY) is None
+    return marked and not trial.state.is_finished()
+
+
+def trials_of(study: Study) -> list[FrozenTrial]:
+    """All trials by number, shared with the storage: to be read only. A pruner may show a sampler only some."""
+    return study._storage.get_all_trials(study._study_id, deepcopy=False)
+
+
+def trial_of(study: Study, number: int) -> FrozenTrial:
+    """One trial; that of a finished one most storages remember."""
+    storage = study._storage
+    return storage.get_trial(storage.get_trial_id_from_study_id_trial_number(study._study_id, number))
+
+
+def exists(study: Study, number: int) -> bool:
+    """Whether there is a trial with this number: a question that takes a storage a fraction of reading the trials."""
+    try:
+        study._storage.get_trial_id_from_study_id_trial_number(study._study_id, number)
+    except KeyError:
+        return False
+    return True
+
+
+def keep(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
+    """Store an attribute with a trial that is not finished."""
+    study._storage.set_trial_system_attr(trial._trial_id, key, value)
+
+
+def keep_suggestion(study: Study, trial: FrozenTrial, suggestion: Suggestion | None) -> None:
+    """Store what was suggested for a trial, which also says that the choice is made; or None: it is taken back."""
+    keep(study, trial, TRIAL_KEY, None if suggestion is None else asdict(suggestion))
+
+
+def keep_stop(study: Study, reason: StopReason | None) -> None:
+    """Store why the study was stopped, or that it goes on."""
+    value = None if reason is None else {**vars(reason), "numbers": dict(reason.numbers)}
+    study._storage.set_study_user_attr(study._study_id, STOP_KEY, value)

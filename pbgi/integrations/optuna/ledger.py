@@ -1,0 +1,165 @@
+"""What the trials of a study cost: one rule, for the sampler, the callbacks and the summary.
+
+A finished trial is charged, in this order,
+
+    its user attribute `cost`            a finite number, positive or 0
+    its price                            where the sampler knows prices beforehand
+    what was predicted for it            if it failed or was pruned in a study whose trials tell their costs, or if its
+                                         worker vanished: nobody knows how long it worked
+    its duration, in seconds
+
+and nothing if there is none of these: a trial added from elsewhere without a cost informs and is free. A running trial
+holds what was predicted for it; where nothing was, what a completed trial has cost on average.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from optuna.trial import FrozenTrial, TrialState
+
+from pbgi.errors import InvalidInputError
+from pbgi.history import check_cost
+from pbgi.integrations.optuna.kept import ENDED_KEY, PRICE_KEY, Suggestion, suggestion_of
+
+COST_KEY = "cost"
+
+
+@dataclass(frozen=True)
+class Account:
+    """What one trial costs.
+
+    Attributes:
+        trial: The trial.
+        observed: What it was seen to cost, if it was: what a model of costs may learn from.
+        charged: What the budget pays for it.
+        reserved: What is held for it while it runs.
+        predicted: What it was expected to cost; None if nothing was.
+        suggestion: What the sampler kept of it.
+    """
+
+    trial: FrozenTrial
+    observed: float | None
+    charged: float
+    reserved: float
+    predicted: float | None
+    suggestion: Suggestion | None
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The accounts of all trials but those that wait, by number."""
+
+    accounts: Mapping[int, Account]
+
+    @property
+    def spent(self) -> float:
+        """Charged for finished trials."""
+        return math.fsum(account.charged for account in self.accounts.values())
+
+    @property
+    def reserved(self) -> float:
+        """Held for running trials."""
+        return math.fsum(account.reserved for account in self.accounts.values())
+
+
+def told_cost(trial: FrozenTrial) -> float | None:
+    """The user attribute `cost`, if it is one: a positive number, or 0 for a trial that was free."""
+    told = trial.user_attrs.get(COST_KEY)
+    try:
+        return 0.0 if told == 0 and not isinstance(told, bool) else check_cost(told)
+    except InvalidInputError:
+        return None
+
+
+PriceOf: TypeAlias = Callable[[FrozenTrial], float | None]
+"""What a trial costs, where that is known beforehand."""
+
+
+def ledger_of(trials: Iterable[FrozenTrial]) -> Ledger:
+    """The accounts of all trials of a study."""
+    return AccountBook().ledger(trials)
+
+
+class AccountBook:
+    """Makes ledgers; the accounts of finished trials, which do not change, are made once."""
+
+    def __init__(self) -> None:
+        self._tells = False
+        self._settled: dict[int, Account] = {}
+
+    def ledger(self, trials: Iterable[FrozenTrial], price_of: PriceOf | None = None) -> Ledger:
+        """The accounts of these trials.
+
+        Args:
+            trials: All trials of a study.
+            price_of: What a running trial will cost, where that is known.
+        """
+        begun = [trial for trial in trials if trial.state != TrialState.WAITING]
+        tells = any(trial.state.is_finished() and COST_KEY in trial.user_attrs for trial in begun)
+        if tells != self._tells:
+            self._tells, self._settled = tells, {}
+        accounts = {trial.number: self._account(trial, price_of) for trial in begun}
+        running = [n for n, account in accounts.items() if account.trial.state == TrialState.RUNNING]
+        if running:
+            usual = _usual(accounts.values())
+            accounts |= {number: _reserving(accounts[number], usual) for number in running}
+        return Ledger(accounts)
+
+    def _account(self, trial: FrozenTrial, price_of: PriceOf | None) -> Account:
+        settled = self._settled.get(trial.number)
+        if settled is not None and settled.trial is trial:
+            return settled
+        account = _account(trial, self._tells, price_of)
+        if trial.state.is_finished():
+            self._settled[trial.number] = account
+        return account
+
+
+def _account(trial: FrozenTrial, tells: bool, price_of: PriceOf | None) -> Account:
+    suggestion = suggestion_of(trial)
+    if suggestion is not None and suggestion.refused is not None:
+        return Account(trial, None, 0.0, 0.0, None, suggestion)
+    price = trial.system_attrs.get(PRICE_KEY)
+    predicted = price if price is not None or suggestion is None else suggestion.predicted_cost
+    if trial.state == TrialState.RUNNING:
+        known = price_of(trial) if predicted is None and price_of is not None else predicted
+        return Account(trial, None, 0.0, 0.0, known or None, suggestion)
+    told = told_cost(trial)
+    priced = price is not None or (suggestion is not None and suggestion.priced)
+    if told is not None:
+        observed = charged = told
+    elif priced or (predicted is not None and _says_nothing(trial, tells)):
+        observed, charged = None, predicted or 0.0
+    else:
+        observed = charged = _seconds(trial)
+    # Free trials say nothing of what others cost.
+    return Account(trial, observed or None, charged, 0.0, predicted or None if charged else None, suggestion)
+
+
+def _says_nothing(trial: FrozenTrial, tells: bool) -> bool:
+    """Whether the duration of a trial is no measure of its cost."""
+    vanished = trial.state == TrialState.FAIL and ENDED_KEY not in trial.system_attrs
+    return trial.state != TrialState.COMPLETE and (tells or vanished)
+
+
+def _seconds(trial: FrozenTrial) -> float:
+    return 0.0 if trial.duration is None else max(trial.duration.total_seconds(), 0.0)
+
+
+def _usual(accounts: Iterable[Account]) -> float:
+    """What a completed trial has cost on average; 0 if none has."""
+    charges = [a.charged for a in accounts if a.trial.state == TrialState.COMPLETE and a.charged > 0.0]
+    return math.fsum(charges) / len(charges) if charges else 0.0
+
+
+def _reserving(account: Account, usual: float) -> Account:
+    refused = account.suggestion is not None and account.suggestion.refused is not None
+    reserved = 0.0 if refused else usual if account.predicted is None else account.predicted
+    return Account(account.trial, None, 0.0, reserved, account.predicted, account.suggestion)
+
+
+def remaining(budget: float | None, ledger: Ledger) -> float | None:
+    """What is left of a budget after reservations, not below 0."""
+    return None if budget is None else max(budget - ledger.spent - ledger.reserved, 0.0)

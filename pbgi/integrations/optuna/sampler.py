@@ -1,0 +1,313 @@
+"""The sampler: Optuna asks it for a trial, it asks the engine, and stores with the trial what must be remembered.
+
+For each trial it takes its turn (`turn.py`), which brings the trials of the study, brings its mirror of the study up to
+date (`mirror.py`), asks that for a point, and stores the point with the trial (`kept.py`). A single worker writes once
+per trial, one of several twice, whatever the number of trials.
+"""
+
+import contextlib
+import math
+import threading
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from optuna import TrialPruned
+from optuna.distributions import BaseDistribution
+from optuna.logging import get_logger
+from optuna.samplers import BaseSampler, RandomSampler
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from pbgi.arguments import refuse_unknown_arguments
+from pbgi.cost import Cost, KnownCost, UniformCost
+from pbgi.errors import InvalidInputError, NothingLeftError
+from pbgi.gp_config import GPConfig
+from pbgi.integrations.optuna.distributions import CommonSpace, SearchSpace
+from pbgi.integrations.optuna.kept import (
+    ENDED_KEY,
+    PRICE_KEY,
+    Suggestion,
+    keep,
+    keep_stop,
+    keep_suggestion,
+    suggestion_of,
+    trials_of,
+)
+from pbgi.integrations.optuna.ledger import COST_KEY, AccountBook, Ledger, told_cost
+from pbgi.integrations.optuna.mirror import EngineSettings, Mirror
+from pbgi.integrations.optuna.turn import Turn, Turns
+from pbgi.model import ModelKind
+from pbgi.optimizer import Optimizer
+from pbgi.parameter import Float
+from pbgi.policy import PBGI, Policy
+from pbgi.stopping import BudgetSpent, GittinsStop, Situation, StopReason, StopRule, rules_of
+
+_LOGGER = get_logger("optuna.pbgi")  # below Optuna's own, so that its handlers and its verbosity apply
+
+
+class NoTrialLeftError(NothingLeftError, TrialPruned):
+    """No trial is expected to fit what is left of the budget; `study.optimize` prunes the trial, free of charge."""
+
+
+class PBGISampler(BaseSampler):
+    """Suggests points for an Optuna study, knowing what trials cost.
+
+    The cost of a trial is its user attribute `cost`, else its duration in seconds. Running trials hold their predicted
+    cost, failed and pruned ones are charged.
+
+    Args:
+        budget: What the study may spend, over all workers and restarts, in the unit of the costs. A trial that is not
+            expected to fit is not started: the study is stopped.
+        policy: How points are chosen; by default `pbgi.PBGID()`.
+        cost: `pbgi.UniformCost()`, `pbgi.KnownCost(fn)` or `pbgi.LearnedCost()`, whose functions see the values of the
+            parameters that are chosen together; by default learned.
+        n_startup_trials: Points before the model takes over; see `pbgi.Optimizer`.
+        independent_sampler: For parameters that are not in all completed trials; by default uniformly at random.
+        seed: Of all randomness. Workers may share it. If not given, one is drawn.
+        stop: When `GittinsStopCallback` stops the study; by default the policy's own rule, see `pbgi.Optimizer`.
+        model: What is assumed of the objective; see `pbgi.Optimizer`.
+        search_space: Names to distributions of the parameters to choose together. If not given, they are those that all
+            completed trials have in common, so the first trial of a study is random.
+    """
+
+    @refuse_unknown_arguments
+    def __init__(
+        self,
+        *,
+        budget: float | None = None,
+        policy: Policy | None = None,
+        cost: Cost | None = None,
+        n_startup_trials: int | None = None,
+        independent_sampler: BaseSampler | None = None,
+        seed: int | None = None,
+        stop: StopRule | None = None,
+        model: GPConfig | ModelKind | None = None,
+        search_space: Mapping[str, BaseDistribution] | None = None,
+    ) -> None:
+        seed = int(np.random.default_rng().integers(2**63)) if seed is None else seed
+        self._settings = EngineSettings(budget, policy, cost, stop, model, n_startup_trials, seed)
+        Optimizer({"any": Float(0.0, 1.0)}, **vars(self._settings))  # refuses what it would refuse later
+        self._given_space = None if search_space is None else _checked_space(search_space)
+        if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
+            raise InvalidInputError(f"independent_sampler must be a sampler of Optuna; got {independent_sampler!r}")
+        self._independent = independent_sampler
+        self._start_afresh()
+
+    def _start_afresh(self) -> None:
+        self._lock, self._mirror, self._turns = threading.RLock(), Mirror(self._settings), Turns()
+        self._begun: dict[tuple[str, int], tuple[Turn, SearchSpace]] = {}
+        self._common, self._accounts = CommonSpace(), AccountBook()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The settings: all else is in the study."""
+        return {name: getattr(self, name) for name in ("_settings", "_given_space", "_independent")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._start_afresh()
+
+    @property
+    def budget(self) -> float | None:
+        """What the study may spend."""
+        return self._settings.budget
+
+    @property
+    def weighs_worth(self) -> bool:
+        """Whether its stop rule asks if trials are worth their price."""
+        stop, policy = self._settings.stop, self._settings.policy
+        if stop is None:
+            return isinstance(policy, PBGI)
+        return any(isinstance(rule, GittinsStop) for rule in rules_of(stop))
+
+    # What Optuna asks ------------------------------------------------------------------------------------------------
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        """The parameters that are chosen together; this begins the trial's turn, so that the study is read once."""
+        _require_one_objective(study)
+        if trial.state.is_finished():  # asked for out of interest
+            return self._search_space(study, trials_of(study)).distributions
+        turn = self._turns.begin(study, trial)
+        search_space = self._search_space(study, turn.trials)
+        self._begun[study.study_name, trial.number] = turn, search_space
+        return search_space.distributions
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """Values of the parameters that are chosen together."""
+        _require_one_objective(study)
+        turn, known = self._begun.pop((study.study_name, trial.number), (None, SearchSpace({})))
+        wanted = replace(SearchSpace.of(search_space), constants=known.constants)
+        turn = turn or self._turns.begin(study, trial)
+        suggestion, params = self._choose_in_turn(study, trial, turn, wanted)
+        if self._turns.was_overtaken(study, trial, turn):
+            turn = self._turns.begin_again(study, trial)
+            suggestion, params = self._choose_in_turn(study, trial, turn, wanted)
+        if suggestion.refused is not None:
+            with contextlib.suppress(RuntimeError):  # asked for outside of `study.optimize`: nothing to stop
+                study.stop()
+            raise NoTrialLeftError(suggestion.refused)
+        return params
+
+    def sample_independent(
+        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        """The value of another parameter: random by default, and a function of seed, trial and name."""
+        _require_one_objective(study)
+        sampler = self._independent
+        if sampler is None:
+            entropy = [self._settings.seed or 0, trial.number, zlib.crc32(param_name.encode())]
+            sampler = RandomSampler(seed=int(np.random.SeedSequence(entropy).generate_state(1)[0]))
+        return sampler.sample_independent(study, trial, param_name, param_distribution)
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        """The same of the independent sampler."""
+        if self._independent is not None:
+            self._independent.before_trial(study, trial)
+
+    def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
+        """Note what the trial is charged where that is known already, and that a failed one was heard of."""
+        if state == TrialState.FAIL:
+            keep(study, trial, ENDED_KEY, True)
+        if told_cost(trial) is None:
+            self._settle(study, trial)
+        if self._independent is not None:
+            self._independent.after_trial(study, trial, state, values)
+
+    def _settle(self, study: Study, trial: FrozenTrial) -> None:
+        """Note the price of a trial whose cost was not told, unless what was suggested says it already."""
+        if COST_KEY in trial.user_attrs:
+            rule = "its attribute 'cost' must be a finite number that is not negative"
+            _LOGGER.warning("Trial %d: %s; got %r", trial.number, rule, trial.user_attrs[COST_KEY])
+        suggestion = suggestion_of(trial)
+        if PRICE_KEY in trial.system_attrs or (suggestion is not None and suggestion.refused is not None):
+            return
+        price, predicted = self._price(trial), None if suggestion is None else suggestion.predicted_cost
+        if price is not None and (predicted is None or not math.isclose(price, predicted, rel_tol=1e-9)):
+            keep(study, trial, PRICE_KEY, price)
+
+    def reseed_rng(self) -> None:
+        """Nothing of its own: randomness is a function of the seed and the study."""
+        if self._independent is not None:
+            self._independent.reseed_rng()
+
+    # What the callbacks ask ------------------------------------------------------------------------------------------
+
+    def should_stop(self, study: Study) -> StopReason | None:
+        """Why to stop the study now, or None: what `pbgi.Optimizer.should_stop` says of its trials."""
+        _require_one_objective(study)
+        trials = trials_of(study)
+        ledger, search_space = self.ledger(trials), self._search_space(study, trials)
+        spent = self._budget_spent(ledger)
+        if spent is not None or not search_space.axes:
+            return spent
+        with self._lock:
+            reason = self._mirror.reflect(search_space, study.direction.name.lower(), ledger).should_stop()
+        return self._of_study(reason, ledger)
+
+    def ledger(self, trials: Sequence[FrozenTrial]) -> Ledger:
+        """What the trials cost; prices that this sampler knows are held for running ones."""
+        with self._lock:
+            return self._accounts.ledger(trials, self._price)
+
+    # Choosing --------------------------------------------------------------------------------------------------------
+
+    def _search_space(self, study: Study, trials: list[FrozenTrial]) -> SearchSpace:
+        if self._given_space is not None:
+            return self._given_space
+        with self._lock:
+            return SearchSpace.of(self._common.distributions(study.study_name, trials))
+
+    def _choose_in_turn(
+        self, study: Study, trial: FrozenTrial, turn: Turn, search_space: SearchSpace
+    ) -> tuple[Suggestion, dict[str, Any]]:
+        """What to suggest for a trial, stored with it."""
+        try:
+            trials = self._turns.wait(study, trial, turn)
+            suggestion, params = self._choose(study, trial, trials, search_space)
+        except BaseException:
+            self._turns.end(study, trial, turn)
+            raise
+        keep_suggestion(study, trial, suggestion)
+        return suggestion, params
+
+    def _choose(
+        self, study: Study, trial: FrozenTrial, trials: list[FrozenTrial], search_space: SearchSpace
+    ) -> tuple[Suggestion, dict[str, Any]]:
+        """What to suggest for a trial, given all others."""
+        ledger = self.ledger([other for other in trials if other.number != trial.number])
+        spent = self._budget_spent(ledger)
+        if spent is not None:
+            return _refusal(study, spent), {}
+        if not search_space.axes:
+            return Suggestion(), {}
+        with self._lock:
+            optimizer = self._mirror.reflect(search_space, study.direction.name.lower(), ledger)
+            try:
+                asked = self._mirror.ask(trial.number)
+            except NothingLeftError:
+                reason = self._of_study(optimizer.should_stop(), ledger)
+                return self._nothing_left(study, trial, search_space, reason)
+        params = search_space.from_engine(asked.params)
+        priced = isinstance(self._settings.cost, KnownCost | UniformCost)
+        return Suggestion(search_space.internal(params), asked.predicted_cost, priced, dict(asked.record)), params
+
+    def _nothing_left(
+        self, study: Study, trial: FrozenTrial, search_space: SearchSpace, reason: StopReason | None
+    ) -> tuple[Suggestion, dict[str, Any]]:
+        """A refusal; without a budget, when every point has been tried, another go at random."""
+        if reason is not None and self.budget is not None:
+            return _refusal(study, reason), {}
+        again = {
+            name: self.sample_independent(study, trial, name, distribution)
+            for name, distribution in search_space.distributions.items()
+        }
+        return Suggestion(search_space.internal(again)), again
+
+    def _budget_spent(self, ledger: Ledger) -> StopReason | None:
+        return BudgetSpent().reason(_situation(self.budget, ledger))
+
+    def _of_study(self, reason: StopReason | None, ledger: Ledger) -> StopReason | None:
+        """The reason with the numbers of the study: the engine does not see trials without a point."""
+        if reason is None or reason.rule != "BudgetSpent":
+            return reason
+        return BudgetSpent().reason(_situation(self.budget, ledger, "unaffordable"))
+
+    def _price(self, trial: FrozenTrial) -> float | None:
+        """What a trial costs, if that is known beforehand of all its parameters."""
+        cost = self._settings.cost
+        if isinstance(cost, UniformCost):
+            return 1.0
+        if not isinstance(cost, KnownCost):
+            return None
+        params = {name: np.array([value]) for name, value in trial.params.items()} if cost.vectorised else trial.params
+        try:
+            return float(np.ravel(cost.price(params))[0])
+        except KeyError:  # a parameter that was not suggested
+            return None
+
+
+def _checked_space(search_space: Any) -> SearchSpace:
+    distributions = search_space.values() if isinstance(search_space, Mapping) else [None]
+    if not all(isinstance(distribution, BaseDistribution) for distribution in distributions):
+        rule = "search_space must map names to distributions of Optuna"
+        raise InvalidInputError(f"{rule}; got {search_space!r}; write {{'x': FloatDistribution(0.0, 1.0)}}")
+    return SearchSpace.of(search_space)
+
+
+def _require_one_objective(study: Study) -> None:
+    if len(study.directions) > 1:
+        rule = "PBGISampler is for studies of one objective"
+        raise InvalidInputError(f"{rule}; got {len(study.directions)} directions; combine them into one value")
+
+
+def _situation(budget: float | None, ledger: Ledger, nothing_left: str | None = None) -> Situation:
+    return Situation((), budget, ledger.spent, ledger.reserved, 1.0, {}, nothing_left)
+
+
+def _refusal(study: Study, reason: StopReason) -> Suggestion:
+    keep_stop(study, reason)
+    return Suggestion(refused=reason.message)

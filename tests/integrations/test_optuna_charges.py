@@ -1,0 +1,219 @@
+"""What trials are charged, by state and by what is known of their cost."""
+
+import datetime as dt
+
+import pytest
+
+pytest.importorskip("optuna.samplers")
+
+import optuna
+from optuna.distributions import FloatDistribution
+from optuna.trial import TrialState, create_trial
+from optuna_fixtures import add, sqlite_in
+
+import pbgi
+from pbgi.integrations.optuna import PBGISampler, cost_summary, fail_abandoned
+from pbgi.integrations.optuna.kept import suggestion_of
+
+START = dt.datetime(2026, 1, 1)
+UNIT = FloatDistribution(0.0, 1.0)
+
+
+def trial_of(seconds, state=TrialState.COMPLETE, system=None, **attributes):
+    """A trial that took so many seconds."""
+    running = state == TrialState.RUNNING
+    trial = create_trial(
+        state=state,
+        params={"x": 0.5},
+        distributions={"x": UNIT},
+        value=1.0 if state == TrialState.COMPLETE else None,
+        user_attrs=attributes,
+        system_attrs=system or {},
+    )
+    trial.datetime_start, trial.datetime_complete = START, None if running else START + dt.timedelta(seconds=seconds)
+    return trial
+
+
+def spent_on(*trials):
+    study = optuna.create_study()
+    study.add_trials(trials)
+    return cost_summary(study).spent
+
+
+def suggested(cost, **more):
+    return {"pbgi:trial": {"params": {"x": 0.5}, "predicted_cost": cost, **more}}
+
+
+@pytest.mark.parametrize("state", [TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL])
+def test_every_finished_trial_is_charged_its_cost_else_its_seconds(state):
+    assert spent_on(trial_of(7.0, state, cost=2.5)) == 2.5
+    assert spent_on(trial_of(7.0, state)) == 7.0
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -1.0, "much", True, None])
+def test_a_cost_that_is_none_counts_as_not_told(wrong):
+    assert spent_on(trial_of(7.0, cost=wrong)) == 7.0
+
+
+def test_a_cost_of_zero_is_free():
+    assert spent_on(trial_of(7.0, cost=0.0), trial_of(3.0, cost=1)) == 1.0
+
+
+def test_a_failure_among_told_costs_is_charged_what_was_predicted():
+    """Seconds would not be in the unit of the costs."""
+    failed = trial_of(3600.0, TrialState.FAIL, system=suggested(0.5) | {"pbgi:ended": True})
+    assert spent_on(trial_of(60.0, cost=0.4), failed) == pytest.approx(0.9)
+
+
+def test_a_worker_that_vanished_is_charged_what_was_predicted():
+    """The trial was failed when somebody noticed, which may have been days later."""
+    assert spent_on(trial_of(9e5, TrialState.FAIL, system=suggested(20.0))) == 20.0
+    assert spent_on(trial_of(30.0, TrialState.FAIL, system=suggested(20.0) | {"pbgi:ended": True})) == 30.0
+
+
+def test_a_known_price_counts_instead_of_seconds():
+    assert spent_on(trial_of(100.0, system=suggested(3.0, priced=True))) == 3.0
+    assert spent_on(trial_of(100.0, system={"pbgi:price": 4.0})) == 4.0
+    assert spent_on(trial_of(100.0, system=suggested(3.0, priced=True), cost=5.0)) == 5.0
+
+
+def test_running_trials_hold_what_was_predicted_else_the_usual():
+    study = optuna.create_study()
+    study.add_trials([trial_of(1.0, cost=2.0), trial_of(1.0, cost=4.0)])
+    study.add_trials([trial_of(0, TrialState.RUNNING, system=suggested(7.0)), trial_of(0, TrialState.RUNNING)])
+    assert cost_summary(study).reserved == 7.0 + 3.0
+
+
+def test_waiting_trials_hold_nothing():
+    study = optuna.create_study()
+    study.enqueue_trial({"x": 0.5})
+    summary = cost_summary(study, budget=3.0)
+    assert (summary.spent, summary.reserved, summary.remaining, summary.counts) == (0.0, 0.0, 3.0, {"waiting": 1})
+
+
+# Through a study -----------------------------------------------------------------------------------------------------
+
+
+def test_failed_and_pruned_trials_are_charged_and_the_budget_stops_the_study():
+    def objective(trial):
+        trial.suggest_float("x", 0.0, 1.0)
+        trial.set_user_attr("cost", 1.0)
+        if trial.number % 3 == 1:
+            raise ArithmeticError
+        if trial.number % 3 == 2:
+            raise optuna.TrialPruned
+        return float(trial.number)
+
+    study = optuna.create_study(sampler=PBGISampler(budget=9.0, cost=pbgi.UniformCost(), seed=0))
+    study.optimize(objective, n_trials=50, catch=(ArithmeticError,))
+    summary = cost_summary(study)
+    assert summary.spent == 9.0
+    assert summary.costs == {"complete": 3.0, "pruned": 3.0, "fail": 3.0}
+    assert summary.counts == {"complete": 3, "pruned": 4, "fail": 3}  # the last found nothing left, and was free
+    assert "the budget of 9 is spent" in study.user_attrs["pbgi:stop"]["message"]
+
+
+def test_seconds_are_the_cost_where_none_is_told():
+    study = optuna.create_study(sampler=PBGISampler(budget=1000.0, seed=0))
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=4)
+    assert cost_summary(study).spent == pytest.approx(sum(trial.duration.total_seconds() for trial in study.trials))
+
+
+@pytest.mark.parametrize("vectorised", [False, True])
+def test_known_prices_are_charged_to_the_first_random_trial_too(vectorised):
+    cost = pbgi.KnownCost(lambda params: 1.0 + params["x"], vectorised=vectorised)
+    study = optuna.create_study(sampler=PBGISampler(budget=1000.0, cost=cost, seed=0))
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=3)
+    study.enqueue_trial({"x": 0.25})
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=1)
+    assert cost_summary(study).spent == pytest.approx(sum(1.0 + trial.params["x"] for trial in study.trials))
+    assert study.trials[-1].params["x"] == 0.25
+
+
+def test_values_that_say_nothing_fail_the_trial_and_not_the_run():
+    """NaN, nothing and infinity; only the last is complete for Optuna, and none of them is the best."""
+    outcomes = {3: float("nan"), 4: None, 5: float("inf"), 6: float("-inf")}
+
+    def objective(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        trial.set_user_attr("cost", 1.0)
+        return outcomes.get(trial.number, x)
+
+    study = optuna.create_study(sampler=PBGISampler(budget=12.0, seed=0))
+    study.optimize(objective, n_trials=30)
+    done = [trial for trial in study.trials if trial.params]
+    assert len(done) == 12
+    summary = cost_summary(study)
+    assert summary.best_value == min(trial.value for trial in done if trial.number not in outcomes)
+
+
+def test_trials_from_elsewhere_inform_and_are_free_unless_they_have_a_cost():
+    study = optuna.create_study(sampler=PBGISampler(budget=100.0, seed=0))
+    for x in (0.1, 0.3, 0.5, 0.7, 0.9):
+        add(study, {"x": x}, (x - 0.4) ** 2)
+    assert cost_summary(study).spent == 0.0
+    add(study, {"x": 0.45}, 0.05**2, cost=8.0)
+    assert cost_summary(study).spent == 8.0
+    suggestion = suggestion_of_next(study)
+    assert suggestion.record["value_model"]  # a model was fitted: the start is over
+    assert suggestion.predicted_cost == pytest.approx(8.0, rel=0.2)  # the only cost that is known
+
+
+def suggestion_of_next(study):
+    trial = study.ask()
+    trial.suggest_float("x", 0.0, 1.0)
+    return suggestion_of(study.trials[trial.number])
+
+
+# Killed workers ------------------------------------------------------------------------------------------------------
+
+
+def test_abandoned_trials_are_failed_and_charged_what_was_held():
+    study = optuna.create_study(sampler=PBGISampler(budget=10.0, seed=0))
+    study.add_trials([trial_of(1.0, cost=2.0), trial_of(0, TrialState.RUNNING, system=suggested(3.0))])
+    asked = study.ask()
+    assert fail_abandoned(study, older_than=3600.0) == (1,)
+    assert [trial.state for trial in study.trials] == [TrialState.COMPLETE, TrialState.FAIL, TrialState.RUNNING]
+    summary = cost_summary(study)
+    assert (summary.spent, summary.reserved) == (5.0, 2.0)
+    study.tell(asked, 1.0)
+
+
+def test_abandoned_trials_may_be_charged_something_else():
+    study = optuna.create_study()
+    study.add_trial(trial_of(0, TrialState.RUNNING, system=suggested(3.0)))
+    assert fail_abandoned(study, older_than=60.0, cost=0.5) == (0,)
+    assert cost_summary(study).spent == 0.5
+
+
+def test_a_trial_failed_by_the_heartbeat_is_charged_what_was_held(tmp_path):
+    with pytest.warns(optuna.exceptions.ExperimentalWarning):
+        storage = optuna.storages.RDBStorage(sqlite_in(tmp_path), heartbeat_interval=1, grace_period=2)
+    study = optuna.create_study(storage=storage, sampler=PBGISampler(budget=10.0, seed=0))
+    study.add_trials([trial_of(1.0, cost=2.0), trial_of(0, TrialState.RUNNING, system=suggested(3.0))])
+    dead = study.trials[1]
+    storage.record_heartbeat(storage.get_trial_id_from_study_id_trial_number(1, dead.number))
+    # As `fail_stale_trials` does, without its wait.
+    storage.set_trial_state_values(storage.get_trial_id_from_study_id_trial_number(1, dead.number), TrialState.FAIL)
+    assert cost_summary(study).spent == 5.0
+
+
+def test_the_summary_can_be_read():
+    study = optuna.create_study(direction="maximize")
+    study.add_trials([trial_of(1.0, cost=2.0), trial_of(0, TrialState.RUNNING), trial_of(3.0, TrialState.FAIL, cost=4)])
+    text = str(cost_summary(study, budget=20.0))
+    assert text.splitlines() == [
+        "3 trials, 6 spent of 20, 2 reserved, 12 left",
+        "      1 running   2 reserved",
+        "      1 complete  2",
+        "      1 fail      4",
+        "best: 1, trial 0, which cost 2; 2 had been spent by then",
+    ]
+
+
+def test_the_summary_of_nothing_and_of_several_objectives():
+    assert str(cost_summary(optuna.create_study())) == "0 trials, 0 spent"
+    study = optuna.create_study(directions=["minimize", "minimize"])
+    study.add_trial(create_trial(values=[1.0, 2.0], user_attrs={"cost": 3.0}))
+    summary = cost_summary(study)
+    assert (summary.spent, summary.best_number) == (3.0, None)
