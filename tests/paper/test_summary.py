@@ -333,9 +333,9 @@ def test_the_page_says_what_was_found(tmp_path):
     pictured = page(curves, variant="as_published", explanations={}, lessons="", images=tmp_path / "images" / "paper")
     assert pictured.count("![") == pictured.count("(images/paper/timing.png)") == 1
     why = {"Ackley d=16 varying": {"PBGI": "a better\nsearch"}}
-    explained = page(curves, variant="as_published", explanations=why, lessons="## What to take from it", images=tmp_path)
+    explained = page(curves, variant="as_published", explanations=why, lessons="## Lessons", images=tmp_path)
     assert "| a better search |" in explained
-    assert "\n## What to take from it\n" in explained
+    assert "\n## Lessons\n" in explained
 
 
 def test_a_page_without_results_says_so(tmp_path):
