@@ -17,7 +17,7 @@ from threadpoolctl import ThreadpoolController
 
 from pbgi.arguments import refuse_unknown_arguments
 from pbgi.arrays import Floats
-from pbgi.cost import Cost, CostModel, KnownCost, LearnedCost, UniformCost
+from pbgi.cost import Cost, CostModel, KnownCost, LearnedCost, UniformCost, few
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
 from pbgi.gp_config import GPConfig
 from pbgi.history import History, Note, Trial
@@ -28,7 +28,7 @@ from pbgi.policy import Policy
 from pbgi.settings import FIELDS, FORMAT, Settings
 from pbgi.snapshot import Proposal, Snapshot, failure_radius
 from pbgi.space import Space
-from pbgi.startup import START_SHARE, start_point
+from pbgi.startup import BOLDNESS, START_SHARE, start_point
 from pbgi.stopping import Situation, StopReason, StopRule
 
 # The model of costs is fitted anew when there are this many times as many costs as at its last fit.
@@ -250,11 +250,12 @@ class Optimizer:
             if proposal is not None:
                 return _Next(proposal, {}, None)
         if not self._history.completed:
-            return _Next(None, {}, "unaffordable")
+            return self._last_resort(trials, seen, excluded, rng)
         snapshot, record = self._snapshot(trials, excluded)
         proposal = self._settings.policy.propose(snapshot, rng)
         if proposal is None:
-            return _Next(None, {}, "unaffordable" if math.isfinite(snapshot.affordable) else "exhausted")
+            affordable = math.isinf(snapshot.affordable)
+            return _Next(None, {}, "exhausted") if affordable else self._last_resort(trials, seen, excluded, rng)
         note = self._settings.stop.note(snapshot, rng)
         return _Next(replace(proposal, record={**proposal.record, **record}), note, None)
 
@@ -284,6 +285,16 @@ class Optimizer:
             if proposal is not None:
                 return proposal
         return None
+
+    def _last_resort(
+        self, trials: tuple[Trial, ...], seen: Floats, excluded: Floats | None, rng: np.random.Generator
+    ) -> _Next:
+        """Where nothing is expected to fit because few costs are known yet: a point that fits as likely as not."""
+        proposal = None
+        if self._cost_is_known(trials) and len(_paid(trials)) < few(self._space.dimension):
+            cost, affordable = self._cost_model(trials), self._affordable()
+            proposal = start_point(self._space, seen, cost, affordable, excluded, rng, BOLDNESS)
+        return _Next(proposal, {}, "unaffordable" if proposal is None else None)
 
     def _snapshot(self, trials: tuple[Trial, ...], excluded: Floats | None) -> tuple[Snapshot, dict[str, Note]]:
         completed = seen_by_model(self._history.completed, self._sign)

@@ -21,6 +21,8 @@ N_CANDIDATES = 512
 THRIFT = 0.25
 # A start must not be ruined by one trial in the dark: a learned cost counts by its root mean square.
 WARINESS = 2.0
+# The moment of a vanishing order is the geometric mean: what a cost is as likely to exceed as not.
+BOLDNESS = 1e-6
 
 
 def default_n_startup(dimension: int) -> int:
@@ -35,6 +37,7 @@ def start_point(
     allowance: float,
     excluded: Floats | None,
     rng: np.random.Generator,
+    order: float = WARINESS,
 ) -> Proposal | None:
     """A point far from those seen, cheap rather than dear.
 
@@ -45,6 +48,7 @@ def start_point(
         allowance: What the point may be expected to cost; inf if anything.
         excluded: Points that must not be proposed, or None.
         rng: Source of randomness.
+        order: Of the moment of the cost that must fit the allowance.
 
     Returns:
         The point, or None if every point is excluded or too dear.
@@ -52,22 +56,26 @@ def start_point(
     if cost is None and math.isfinite(allowance) and not len(seen):
         return Proposal(space.snap(np.full(space.dimension, 0.5)), None)
     pool = space.snap(build_pool(space.dimension, rng, n_sobol=N_CANDIDATES))
-    candidates = _allowed(pool, cost, allowance, excluded)
+    candidates = _allowed(pool, cost, allowance, excluded, order)
     if not len(candidates) and cost is not None:
-        candidates = _allowed(cheap_points(space, cost, pool, excluded, rng), cost, allowance, excluded)
+        candidates = _allowed(cheap_points(space, cost, pool, excluded, rng), cost, allowance, excluded, order)
     if not len(candidates):
         return None
     log_cost = np.zeros(len(candidates)) if cost is None else cost.log_moment(candidates, 1.0)
     score = np.log(_distances(space, candidates, seen) + 1e-12) - THRIFT * log_cost
     # Sobol points come in mirrored pairs: rounded, so that equal scores stay equal whatever the unit of the costs.
     best = int(np.argmax(np.round(score, 9)))
-    return Proposal(candidates[best], None if cost is None else math.exp(log_cost[best]))
+    if cost is None:
+        return Proposal(candidates[best], None)
+    # What is expected of it, or what made it fit if that is less.
+    admitted = float(cost.log_moment(candidates[best][None], order)[0]) / order
+    return Proposal(candidates[best], math.exp(min(log_cost[best], admitted)))
 
 
-def _allowed(X: Floats, cost: CostModel | None, allowance: float, excluded: Floats | None) -> Floats:
+def _allowed(X: Floats, cost: CostModel | None, allowance: float, excluded: Floats | None, order: float) -> Floats:
     """The points that are neither excluded nor too dear."""
     X = X[~_is_among(X, excluded)]
-    return X if cost is None else np.asarray(X[fits(cost, X, allowance, WARINESS)])
+    return X if cost is None else np.asarray(X[fits(cost, X, allowance, order)])
 
 
 def _distances(space: Space, X: Floats, seen: Floats) -> Floats:

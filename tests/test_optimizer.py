@@ -560,6 +560,26 @@ class Corner:
         return pbgi.snapshot.Proposal(np.array([1.0, 0.0]), 1.0)
 
 
+@pytest.mark.parametrize("ends", ["failed", "told"])
+def test_one_trial_says_too_little_of_others_to_end_the_run(ends):
+    """Two choices, nothing in between: what the other one costs is as likely below what the first cost as above."""
+    optimizer = Optimizer({"x": pbgi.Categorical(["a", "b"])}, budget=50, seed=0)
+    first = optimizer.ask()
+    optimizer.fail(first, cost=6.0) if ends == "failed" else optimizer.tell(first, 1.0, cost=6.0)
+    assert optimizer.should_stop() is None
+    second = optimizer.ask()
+    assert second.params != first.params
+    assert second.predicted_cost == pytest.approx(6.0, rel=1e-3)
+
+
+def test_few_trials_of_one_cost_use_up_the_budget():
+    optimizer = Optimizer({f"x{k}": pbgi.Float(0, 1) for k in range(4)}, budget=6, seed=0)
+    while optimizer.should_stop() is None:
+        trial = optimizer.ask()
+        optimizer.tell(trial, trial.params["x0"], cost=1.0)
+    assert optimizer.spent == 6.0
+
+
 def test_a_policy_of_other_making_decides_and_must_be_given_again():
     optimizer = Optimizer(PLANE, policy=Corner(), cost=pbgi.UniformCost(), n_startup_trials=3, seed=0)
     run(optimizer, 3)

@@ -8,21 +8,32 @@
 These are system attributes, which come with the trials that a worker reads anyway. Optuna hands a sampler a study and a
 frozen trial and has no public way to write to either; the three attributes with an underscore that are used here, and
 nowhere else, are those by which Optuna's own samplers keep what they must remember.
+
+Each line may be done twice with the same effect, so a database server that goes away is asked again for a while.
 """
 
-from collections.abc import Mapping
+import sqlite3
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
+from optuna.exceptions import StorageInternalError
+from optuna.logging import get_logger
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from pbgi.history import Note
 from pbgi.stopping import StopReason
 
+T = TypeVar("T")
+
 TRIAL_KEY, CHOOSING_KEY, PRICE_KEY, ENDED_KEY = "pbgi:trial", "pbgi:choosing", "pbgi:price", "pbgi:ended"
 STOP_KEY = "pbgi:stop"
 """The user attribute of a study that holds why it was stopped: rule, message and numbers."""
+# Less than `turn.PATIENCE`: nobody takes a worker that waits for the server for one that was killed.
+SERVER_PATIENCE, PAUSE = 30.0, 0.25
+_LOGGER = get_logger("optuna.pbgi")  # below Optuna's own, so that its handlers and its verbosity apply
 
 
 @dataclass(frozen=True)
@@ -64,21 +75,52 @@ def is_choosing(trial: FrozenTrial) -> bool:
     return marked and not trial.state.is_finished()
 
 
+def patiently(operation: Callable[[], T], patience: float = SERVER_PATIENCE) -> T:
+    """The result of an operation on a study, repeated while the database server cannot be reached.
+
+    Args:
+        operation: Something that may be done twice with the same effect, `lambda: study.tell(trial, value,
+            skip_if_finished=True)`, say.
+        patience: Seconds after which the error is raised.
+    """
+    begun, told = time.monotonic(), False
+    while True:
+        try:
+            return operation()
+        except Exception as error:
+            if not _is_server_gone(error) or time.monotonic() - begun >= patience:
+                raise
+            if not told:
+                _LOGGER.warning("The storage cannot be reached; trying again for %g s", patience)
+                told = True
+        time.sleep(PAUSE)
+
+
+def _is_server_gone(error: Exception) -> bool:
+    """Whether a database server did not answer; a file that is locked or full is another matter."""
+    from sqlalchemy.exc import OperationalError  # Optuna, too, imports it only when needed
+
+    cause = error.__cause__ if isinstance(error, StorageInternalError) else error
+    return isinstance(cause, OperationalError) and not isinstance(cause.orig, sqlite3.Error)
+
+
 def trials_of(study: Study) -> list[FrozenTrial]:
     """All trials by number, shared with the storage: to be read only. A pruner may show a sampler only some."""
-    return study._storage.get_all_trials(study._study_id, deepcopy=False)
+    return patiently(lambda: study._storage.get_all_trials(study._study_id, deepcopy=False))
 
 
 def trial_of(study: Study, number: int) -> FrozenTrial:
     """One trial; that of a finished one most storages remember."""
     storage = study._storage
-    return storage.get_trial(storage.get_trial_id_from_study_id_trial_number(study._study_id, number))
+    return patiently(
+        lambda: storage.get_trial(storage.get_trial_id_from_study_id_trial_number(study._study_id, number))
+    )
 
 
 def exists(study: Study, number: int) -> bool:
     """Whether there is a trial with this number: a question that takes a storage a fraction of reading the trials."""
     try:
-        study._storage.get_trial_id_from_study_id_trial_number(study._study_id, number)
+        patiently(lambda: study._storage.get_trial_id_from_study_id_trial_number(study._study_id, number))
     except KeyError:
         return False
     return True
@@ -86,7 +128,7 @@ def exists(study: Study, number: int) -> bool:
 
 def keep(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
     """Store an attribute with a trial that is not finished."""
-    study._storage.set_trial_system_attr(trial._trial_id, key, value)
+    patiently(lambda: study._storage.set_trial_system_attr(trial._trial_id, key, value))
 
 
 def keep_suggestion(study: Study, trial: FrozenTrial, suggestion: Suggestion | None) -> None:
@@ -97,4 +139,4 @@ def keep_suggestion(study: Study, trial: FrozenTrial, suggestion: Suggestion | N
 def keep_stop(study: Study, reason: StopReason | None) -> None:
     """Store why the study was stopped, or that it goes on."""
     value = None if reason is None else {**vars(reason), "numbers": dict(reason.numbers)}
-    study._storage.set_study_user_attr(study._study_id, STOP_KEY, value)
+    patiently(lambda: study._storage.set_study_user_attr(study._study_id, STOP_KEY, value))

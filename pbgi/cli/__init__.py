@@ -1,0 +1,35 @@
+"""The command line: `pbgi tune | ask | tell | status | best | trials | export | boxes`.
+
+    arguments.py commands.py              what can be typed, and what it does
+    toml_file.py job.py placeholders.py   what a job file says
+    command.py guard.py processes.py      running a program, and ending it
+    outcome.py private_files.py           what it reported; files that are nobody else's business
+    storage.py study.py attributes.py     the trials, in an Optuna storage
+    settings.py suggest.py                what suggestions depend on; the next one
+    tune.py recovery.py interruption.py   the loop, what a crash left, signals
+    ask_tell.py records.py                for scripts
+    boxes.py                              Pandora's Box in TOML
+    progress.py masking.py errors.py      what people see; exit codes
+
+This module imports next to nothing, so that `pbgi --help` comes at once.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; its exit code."""
+    from pbgi.cli.arguments import parser
+
+    given = parser().parse_args(arguments)
+    try:
+        from pbgi.cli.commands import run
+
+        return run(given)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # whoever read our output has enough; nor shall Python complain when it flushes the rest
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1

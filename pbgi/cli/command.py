@@ -1,0 +1,167 @@
+"""One run of the command: its own process group, its output in files, killed with its children when time is up.
+
+Output goes straight into files of the trial's folder, so nothing is buffered here and nothing is lost when this process
+dies. A thread waits for the end and a timer for the timeout, so that a slow storage delays neither.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pbgi.cli.guard import Guard
+from pbgi.cli.job import Job
+from pbgi.cli.outcome import LEAST_COST, Outcome, read_result
+from pbgi.cli.placeholders import environment_of, filled, values_of
+from pbgi.cli.private_files import make_folder, open_private, tail, write_json
+from pbgi.cli.processes import signal_group
+from pbgi.plain import Value
+
+# Seconds between asking a command to end and killing it.
+GRACE = 2.0
+SHOWN_BYTES, SHOWN_LINES = 4096, 5
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run: a point of the job's space, with the number and the folder of its trial."""
+
+    job: Job
+    number: int
+    params: dict[str, Value]
+    folder: Path
+
+    def file(self, name: str, attempt: int) -> Path:
+        """A file of one attempt: the first is plain, later ones are numbered."""
+        return self.folder / (name if attempt == 0 else f"{name}.{attempt}")
+
+
+@dataclass(eq=False)
+class Attempt:
+    """A command under way."""
+
+    plan: Plan
+    count: int
+    process: "subprocess.Popen[bytes]"
+    started: float
+    ended: float | None = None
+    killed_for: str | None = None
+    _timers: list[threading.Timer] = field(default_factory=list, repr=False)
+
+    @property
+    def seconds(self) -> float:
+        """How long it has run, or ran."""
+        return max((self.ended or time.monotonic()) - self.started, LEAST_COST)
+
+    def stop(self, why: str) -> None:
+        """Ask the group to end, and kill it `GRACE` seconds later."""
+        if self.ended is None and self.killed_for is None:
+            self.killed_for = why
+            signal_group(self.process.pid, signal.SIGTERM)
+            self._after(GRACE, self.kill)
+
+    def kill(self) -> None:
+        """End the group at once."""
+        if self.ended is None:
+            signal_group(self.process.pid, signal.SIGKILL)
+
+    def _after(self, seconds: float, action: Callable[[], None]) -> None:
+        timer = threading.Timer(seconds, action)
+        timer.daemon = True
+        self._timers.append(timer)
+        timer.start()
+
+    def wait(self, ended: "Callable[[Attempt], None]", guard: Guard) -> None:
+        """Call `ended` from a thread once the command and its children are gone."""
+
+        def run() -> None:
+            _wait_without_reaping(self.process.pid)
+            self.ended = time.monotonic()
+            # Until it is reaped its number cannot belong to anyone else, so what it left behind can be killed safely.
+            signal_group(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            guard.release(self.process.pid)
+            for timer in self._timers:
+                timer.cancel()
+            ended(self)
+
+        guard.watch(self.process.pid, self.plan.folder)
+        threading.Thread(target=run, daemon=True).start()
+        if (timeout := self.plan.job.timeout) is not None:
+            self._after(timeout, lambda: self.stop(f"the command was killed after its timeout of {timeout:g} s"))
+
+    def outcome(self) -> Outcome:
+        """How it ended. The cost is the one reported, or seconds times their price, or not known."""
+        job, folder = self.plan.job, self.plan.folder
+        result_file = None if job.result_file is None else folder / job.result_file
+        reported = read_result(self.plan.file("stdout.log", self.count), result_file, job.objective, job.cost)
+        cost = reported.cost if job.cost is not None else None
+        if cost is None:
+            cost = priced(job, self.seconds)
+        problem = self._problem() or reported.problem
+        if problem is not None:
+            return Outcome(None, cost, self.seconds, problem + self._last_words())
+        return Outcome(reported.value, cost, self.seconds)
+
+    def _problem(self) -> str | None:
+        if self.killed_for is not None:
+            return self.killed_for
+        code = self.process.returncode
+        if code < 0:
+            return f"the command was killed by {_signal_name(-code)}"
+        return f"the command ended with exit code {code}" if code else None
+
+    def _last_words(self) -> str:
+        lines = tail(self.plan.file("stderr.log", self.count), SHOWN_BYTES).strip().splitlines()[-SHOWN_LINES:]
+        return "".join(f"\n    {line}" for line in lines)
+
+
+def priced(job: Job, seconds: float) -> float | None:
+    """What so many seconds cost; None where only the program knows."""
+    if job.cost is not None and job.price_per_second is None:
+        return None
+    return max(seconds * (1.0 if job.price_per_second is None else job.price_per_second), LEAST_COST)
+
+
+def start(plan: Plan, count: int) -> Attempt:
+    """Run the command of a trial.
+
+    Raises:
+        OSError: It could not be started.
+    """
+    job, params_file = plan.job, plan.folder / "params.json"
+    make_folder(plan.folder)
+    write_json(params_file, plan.params)
+    if job.result_file is not None:  # what an earlier attempt wrote is not the result of this one
+        (plan.folder / job.result_file).unlink(missing_ok=True)
+    given = (plan.params, plan.number, plan.folder, params_file)
+    with open_private(plan.file("stdout.log", count)) as out, open_private(plan.file("stderr.log", count)) as err:
+        begun = time.monotonic()
+        process = subprocess.Popen(  # noqa: S603 (an argument list from the user's own file; no shell)
+            filled(job.command, values_of(*given)),
+            cwd=job.folder,
+            env={**os.environ, **job.environment, **environment_of(*given)},
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+    return Attempt(plan, count, process, begun)
+
+
+def _wait_without_reaping(pid: int) -> None:
+    if hasattr(os, "waitid"):
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,186 @@
+"""What each command does, and which exit code an error becomes."""
+
+import argparse
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pbgi.cli.errors import ExitCode, JobError, StorageError
+from pbgi.cli.masking import masked
+from pbgi.errors import NothingLeftError, PbgiError
+
+STORAGE_VARIABLE = "PBGI_STORAGE"
+
+
+def run(given: argparse.Namespace) -> int:
+    """Run the command; errors become a line on stderr and an exit code."""
+    urls = (getattr(given, "storage", None), os.environ.get(STORAGE_VARIABLE), str(getattr(given, "study", "")))
+    try:
+        return int(_COMMANDS[given.command](given))
+    except StorageError as error:
+        return _complain(error, ExitCode.STORAGE, urls)
+    except NothingLeftError as error:
+        return _complain(error, ExitCode.NOTHING_LEFT, urls)
+    except PbgiError as error:
+        return _complain(error, ExitCode.BAD_INPUT, urls)
+    except (KeyboardInterrupt, BrokenPipeError):
+        raise
+    except Exception:
+        # A mistake of ours. Even then no password is shown.
+        print(masked(traceback.format_exc(), *urls), file=sys.stderr)
+        return ExitCode.INTERNAL
+
+
+def _complain(error: Exception, code: ExitCode, urls: tuple[str | None, ...]) -> int:
+    print(f"pbgi: {masked(str(error), *urls)}", file=sys.stderr)
+    return code
+
+
+def _tune(given: argparse.Namespace) -> int:
+    from pbgi.cli.job import read_job
+    from pbgi.cli.progress import Display
+    from pbgi.cli.records import standing_record
+    from pbgi.cli.tune import Tuner
+    from pbgi.plain import require_count, require_positive
+
+    job = read_job(given.job)
+    if given.budget is not None:
+        job = replace(job, budget=require_positive("--budget", given.budget))
+    if given.parallel is not None:
+        job = replace(job, parallel=require_count("--parallel", given.parallel))
+    book = _book_of_job(job, given.storage)
+    display = Display(quiet=given.quiet)
+    ended = Tuner(job, book, display).run(reclaim=given.reclaim)
+    display.say(f"ended: {ended.reason}")
+    _print({"study": book.name, "stop_reason": ended.reason, **standing_record(ended.standing)})
+    return ended.code
+
+
+def _ask(given: argparse.Namespace) -> int:
+    from pbgi.cli.ask_tell import ask
+
+    _print(ask(_book(given)))
+    return ExitCode.DONE
+
+
+def _tell(given: argparse.Namespace) -> int:
+    from pbgi.cli.ask_tell import read_told, tell
+
+    if given.trial is None:
+        told = read_told(sys.stdin.read())
+    else:
+        told = {"trial": given.trial, "failed": given.failed}
+        told |= {key: value for key in ("value", "cost", "message") if (value := getattr(given, key)) is not None}
+    _print(tell(_book(given, create=False), told))
+    return ExitCode.DONE
+
+
+def _status(given: argparse.Namespace) -> int:
+    from pbgi.cli.records import status_record
+
+    _print(status_record(_book(given, create=False)))
+    return ExitCode.DONE
+
+
+def _best(given: argparse.Namespace) -> int:
+    from pbgi.cli.records import best_record
+
+    best = best_record(_book(given, create=False))
+    _print(best)
+    return ExitCode.DONE if best is not None else ExitCode.NOTHING_FOUND
+
+
+def _trials(given: argparse.Namespace) -> int:
+    from pbgi.cli.records import trial_records
+
+    _print(trial_records(_book(given, create=False).trials()))
+    return ExitCode.DONE
+
+
+def _export(given: argparse.Namespace) -> int:
+    from pbgi.cli.private_files import open_private
+    from pbgi.cli.records import exported
+
+    text = exported(_book(given, create=False), given.format)
+    if given.output is None:
+        sys.stdout.write(text)
+        return ExitCode.DONE
+    try:
+        with open_private(given.output) as file:
+            file.write(text.encode())
+    except OSError as error:
+        raise JobError.at(given.output, None, f"cannot be written: {error.strerror}") from None
+    return ExitCode.DONE
+
+
+def _boxes(given: argparse.Namespace) -> int:
+    from pbgi.cli.boxes import solve_file
+
+    _print(solve_file(given.file, budget=given.budget, play=given.play))
+    return ExitCode.DONE
+
+
+def _print(value: Any) -> None:
+    print(json.dumps(value, allow_nan=False), flush=True)
+
+
+# Finding the study ---------------------------------------------------------------------------------------------------
+
+
+def _book(given: argparse.Namespace, *, create: bool = True) -> Any:
+    """The study that an argument names."""
+    from pbgi.cli.job import read_job
+    from pbgi.cli.storage import Storage, url_of_file
+    from pbgi.cli.study import StudyBook
+
+    if given.study.endswith(".toml"):
+        job = read_job(Path(given.study))
+        job = job if given.study_name is None else replace(job, name=given.study_name)
+        return _book_of_job(job, given.storage, create=create)
+    url = given.study if "://" in given.study else url_of_file(Path(given.study))
+    return StudyBook.existing(_quiet(lambda: Storage(url, create=False)), given.study_name)
+
+
+def _book_of_job(job: Any, storage: str | None, *, create: bool = True) -> Any:
+    from pbgi.cli.storage import Storage
+    from pbgi.cli.study import StudyBook
+
+    url = _url(job, storage)
+    opened = _quiet(lambda: Storage(url, create=create))
+    return StudyBook.of_job(job, opened) if create else StudyBook.existing(opened, job.name)
+
+
+def _url(job: Any, storage: str | None) -> str:
+    """Where the study of a job is; a relative SQLite file lies beside the job, wherever the command is run."""
+    from pbgi.cli.storage import sqlite_path, url_of_file
+
+    url = storage or os.environ.get(STORAGE_VARIABLE) or job.storage
+    if url is None:
+        return url_of_file(job.database)
+    path = sqlite_path(url)
+    return url if path is None else url_of_file(path if url is not job.storage else job.path.parent / path)
+
+
+def _quiet(open_storage: Callable[[], Any]) -> Any:
+    """Optuna reports every study it makes; our own lines say more."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return open_storage()
+
+
+_COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "tune": _tune,
+    "ask": _ask,
+    "tell": _tell,
+    "status": _status,
+    "best": _best,
+    "trials": _trials,
+    "export": _export,
+    "boxes": _boxes,
+}

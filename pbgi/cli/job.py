@@ -1,0 +1,294 @@
+"""What `pbgi tune` is told: a TOML file, read into a frozen `Job` or refused with file, line and key.
+
+    command = ["python", "train.py", "--lr", "{lr}"]
+    budget = 60.0
+
+    [parameters]
+    lr = { low = 1e-5, high = 1e-1, log = true }   # a float, since a bound is written as one
+    layers = { low = 1, high = 8 }                 # whole numbers
+    act = ["relu", "tanh"]                         # one of these
+    epochs = 10                                    # the same in every trial
+
+docs/command-line.md lists every key. Nothing in here runs or writes anything.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pbgi.cli.placeholders import OWN_PREFIX, names_in
+from pbgi.cli.toml_file import TomlFile
+from pbgi.errors import InvalidInputError
+from pbgi.parameter import Categorical, Float, Integer, Parameter
+from pbgi.plain import Value, plain_value, require_count, require_positive
+from pbgi.policy import POLICIES, Policy
+from pbgi.settings import DIRECTIONS
+from pbgi.space import Space
+
+LONGEST_NAME = 512  # of a parameter or a study, in the tables of the storage
+LARGEST_INTEGER = 2**53  # the storage keeps parameters as 64-bit floats
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A search over the parameters of a program.
+
+    Attributes:
+        path: The file it was read from.
+        name: Name of the study.
+        space: The parameters.
+        command: The program and its arguments, with placeholders; empty for a job that is only asked and told.
+        direction: "minimize" or "maximize".
+        objective: Key of the value in the result.
+        cost: Key of the cost in the result; None: the cost is seconds times `price_per_second`.
+        result_file: Where the result is, inside the trial's folder; None: the last JSON line of the output.
+        price_per_second: What a second costs; None: 1, unless the program reports its cost.
+        budget: What may be spent.
+        trials: How many trials there may be.
+        parallel: How many commands run at a time.
+        timeout: Seconds after which a command is killed.
+        retries: How many times a failing command is run again.
+        max_failures: How many trials may fail before the first success of a run.
+        storage: URL; None: an SQLite file beside the job.
+        folder: Where the command runs.
+        environment: Added to the environment of the command.
+        seed: Of the suggestions.
+        n_startup_trials: Points before the model takes over.
+        policy: How points are chosen.
+    """
+
+    path: Path
+    name: str
+    space: Space
+    command: tuple[str, ...]
+    direction: str = "minimize"
+    objective: str = "value"
+    cost: str | None = None
+    result_file: str | None = None
+    price_per_second: float | None = None
+    budget: float | None = None
+    trials: int | None = None
+    parallel: int = 1
+    timeout: float | None = None
+    retries: int = 0
+    max_failures: int = 5
+    storage: str | None = field(default=None, repr=False)  # it may hold a password
+    folder: Path = Path()
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    seed: int | None = None
+    n_startup_trials: int | None = None
+    policy: Policy | None = None
+
+    @property
+    def trials_folder(self) -> Path:
+        """Where the folders of the trials are."""
+        return self.path.with_suffix(".trials")
+
+    @property
+    def database(self) -> Path:
+        """The SQLite file used where no storage is named."""
+        return self.path.with_suffix(".db")
+
+
+def read_job(path: Path) -> Job:
+    """The job in a file.
+
+    Raises:
+        JobError: It cannot be read, or breaks a rule; the message has the line and the key.
+    """
+    file = TomlFile.read(path.absolute())
+    unknown = [key for key in file.data if key not in ("parameters", *RULES)]
+    if unknown:
+        raise file.error((unknown[0],), f"no such key; there are parameters, {', '.join(RULES)}")
+    if "parameters" not in file.data:
+        raise file.error(
+            (), "parameters: must be given; write [parameters] and under it lr = { low = 0.0, high = 1.0 }"
+        )
+    space = _space(file)
+    given = {key: _checked(file, (key,), RULES[key], value) for key, value in file.data.items() if key in RULES}
+    given["folder"] = (file.path.parent / given.get("folder", ".")).absolute()
+    job = Job(**{"path": file.path, "name": file.path.stem, "space": space, "command": (), **given})
+    _require_consistent(file, job)
+    return job
+
+
+def _require_consistent(file: TomlFile, job: Job) -> None:
+    """What concerns several keys."""
+    for i, argument in enumerate(job.command):
+        known = (*job.space.names, *(OWN_PREFIX + own for own in ("trial", "folder", "params")))
+        try:
+            wrong = [name for name in names_in(argument) if name not in known]
+        except InvalidInputError as error:
+            raise file.error(("command", i), str(error)) from None
+        if wrong:
+            rule = f"{{{wrong[0]}}} must be a parameter or one of pbgi's own"
+            raise file.error(("command", i), f"{rule}; there are {', '.join(known)}; a brace itself is written {{{{")
+    if not job.folder.is_dir():
+        raise file.error(("folder",), f"must be a folder that exists; got {str(job.folder)!r}")
+    if len(job.name) > LONGEST_NAME:
+        raise file.error(("name",), f"a name may have at most {LONGEST_NAME} characters; got {len(job.name)}")
+
+
+def _checked(file: TomlFile, keys: tuple[str | int, ...], rule: Callable[[Any], Any], value: Any) -> Any:
+    try:
+        return rule(value)
+    except (InvalidInputError, TypeError) as error:
+        raise file.error(keys, str(error)) from None
+
+
+# Parameters ----------------------------------------------------------------------------------------------------------
+
+
+def _space(file: TomlFile) -> Space:
+    table = file.data["parameters"]
+    if not isinstance(table, Mapping) or not table:
+        raise file.error(("parameters",), f"must be a table with at least one parameter; got {table!r}")
+    found = {}
+    for name, value in table.items():
+        keys = ("parameters", name)
+        _checked(file, keys, _parameter_name, name)
+        found[name] = _checked(file, keys, _parameter, value)
+    return Space(found)
+
+
+def _parameter_name(name: str) -> None:
+    if not name or len(name) > LONGEST_NAME or "\0" in name or name.startswith(OWN_PREFIX):
+        rule = f"a name must have 1 to {LONGEST_NAME} characters, no NUL, and not begin with {OWN_PREFIX!r}"
+        raise InvalidInputError(f"{rule}; got {name!r}")
+
+
+def _parameter(value: Any) -> Parameter | Value:
+    if isinstance(value, list):
+        return Categorical([_without_nul(choice) for choice in value])
+    if not isinstance(value, Mapping):
+        fixed: Value = _without_nul(plain_value("a fixed value", value))
+        return fixed
+    if "choices" in value:
+        _require_keys(value, ("choices",))
+        return _parameter(value["choices"] if isinstance(value["choices"], list) else [])
+    _require_keys(value, ("low", "high", "log", "step", "type"))
+    missing = [key for key in ("low", "high") if key not in value]
+    if missing:
+        raise InvalidInputError(f"needs {missing[0]}; write {{ low = 0.0, high = 1.0 }} or a list of choices")
+    return _range(value)
+
+
+def _range(value: Mapping[str, Any]) -> Parameter:
+    bounds = (value["low"], value["high"])
+    kind = value.get("type", "integer" if all(type(bound) is int for bound in bounds) else "float")
+    if kind not in ("float", "integer"):
+        raise InvalidInputError(f"type must be 'float' or 'integer'; got {kind!r}")
+    log = value.get("log", False)
+    if kind == "float":
+        if "step" in value:
+            raise InvalidInputError("step is for whole numbers; write the bounds without a point, or a list of choices")
+        return Float(*bounds, log=log)
+    found = Integer(*bounds, log=log, step=value.get("step", 1))
+    if log and found.step != 1:
+        raise InvalidInputError(f"log and step do not go together; got step = {found.step}; write a list of choices")
+    if max(abs(found.low), abs(found.high)) > LARGEST_INTEGER:
+        raise InvalidInputError(f"whole numbers may go up to 2**53, what the storage keeps; got {bounds}")
+    return found
+
+
+def _require_keys(table: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for key in table:
+        if key not in known:
+            raise InvalidInputError(f"has no key {key!r}; there are low, high, log, step, type, or choices alone")
+
+
+def _without_nul(value: Any) -> Any:
+    if isinstance(value, str) and "\0" in value:
+        raise InvalidInputError(f"a value must not hold a NUL, which no argument can; got {value!r}")
+    return value
+
+
+# One rule per key ----------------------------------------------------------------------------------------------------
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise InvalidInputError(f"must be a text, not empty and without NUL; got {value!r}")
+    return value
+
+
+def _command(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
+        got = f'got {value!r}; write ["python", "train.py", "--lr", "{{lr}}"]'
+        raise InvalidInputError(f"must be a list of texts, the program and its arguments (no shell reads it); {got}")
+    if any("\0" in item for item in value) or not value[0]:
+        raise InvalidInputError(f"must name a program and hold no NUL; got {value!r}")
+    return tuple(value)
+
+
+def _direction(value: Any) -> str:
+    if value not in DIRECTIONS:
+        raise InvalidInputError(f"must be one of {', '.join(map(repr, DIRECTIONS))}; got {value!r}")
+    return str(value)
+
+
+def _not_negative(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise InvalidInputError(f"must be a whole number that is not negative; got {value!r}")
+    return value
+
+
+def _positive(value: Any) -> float:
+    return require_positive("this", value)
+
+
+def _count(value: Any) -> int:
+    return require_count("this", value)
+
+
+def _result_file(value: Any) -> str:
+    path = Path(_text(value))
+    if path.is_absolute() or ".." in path.parts:
+        raise InvalidInputError(f"must be a name inside the trial's folder; got {value!r}")
+    return str(path)
+
+
+def _environment(value: Any) -> dict[str, str]:
+    good = isinstance(value, Mapping) and all(isinstance(text, str) and "\0" not in text for text in value.values())
+    if not good or any(not name or "=" in name or "\0" in name for name in value):
+        raise InvalidInputError("must be a table of texts, with names that are not empty and hold no '='")
+    return dict(value)
+
+
+def _policy(value: Any) -> Policy:
+    given = {"kind": value} if isinstance(value, str) else value
+    known = {kind.__name__: kind for kind in POLICIES}
+    if not isinstance(given, Mapping) or given.get("kind") not in known:
+        raise InvalidInputError(f"kind must be one of {', '.join(sorted(known))}; got {value!r}")
+    arguments = {key: argument for key, argument in given.items() if key != "kind"}
+    made: Policy = known[given["kind"]](**arguments)
+    return made
+
+
+def _finite_count(value: Any) -> int:
+    return _count(int(value) if isinstance(value, float) and math.isfinite(value) and value.is_integer() else value)
+
+
+RULES: dict[str, Callable[[Any], Any]] = {
+    "command": _command,
+    "name": _text,
+    "direction": _direction,
+    "objective": _text,
+    "cost": _text,
+    "result_file": _result_file,
+    "price_per_second": _positive,
+    "budget": _positive,
+    "trials": _finite_count,
+    "parallel": _count,
+    "timeout": _positive,
+    "retries": _not_negative,
+    "max_failures": _count,
+    "storage": _text,
+    "folder": _text,
+    "environment": _environment,
+    "seed": _not_negative,
+    "n_startup_trials": _count,
+    "policy": _policy,
+}

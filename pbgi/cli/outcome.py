@@ -1,0 +1,100 @@
+"""What a command said: the value and the cost, from the last JSON line of its output or from a file.
+
+{"value": 0.25, "cost": 1.5}       the keys are the job's `objective` and `cost`
+0.25                               a number alone is the value, where the cost is not reported
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pbgi.cli.private_files import tail
+from pbgi.errors import InvalidInputError
+from pbgi.history import check_cost, check_value
+
+# How much of the end of the output is looked at: a last line longer than this is not a result.
+MOST_BYTES = 2**20
+LEAST_COST = 1e-9  # a cost is positive, however short the command
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an attempt, or a trial, ended.
+
+    Attributes:
+        value: What it gave; None if it failed.
+        cost: What it cost; None if that is not known.
+        seconds: How long it took, where that was measured.
+        message: Why it failed; None if it did not.
+    """
+
+    value: float | None
+    cost: float | None
+    seconds: float | None
+    message: str | None = None
+
+
+@dataclass(frozen=True)
+class Reported:
+    """What was found in a result: a value or why there is none, and a cost where one is reported."""
+
+    value: float | None
+    cost: float | None
+    problem: str | None = None
+
+
+def read_result(output: Path, result_file: Path | None, objective: str, cost: str | None) -> Reported:
+    """The result of a command; what is wrong with it comes back as its problem, never as an exception."""
+    source = "the output" if result_file is None else f"the file {result_file.name!r}"
+    try:
+        found = last_json_line(tail(output, MOST_BYTES)) if result_file is None else _json_file(result_file)
+        return _reported(found, objective, cost)
+    except InvalidInputError as error:
+        return Reported(None, None, f"{source}: {error}")
+
+
+def last_json_line(text: str) -> Any:
+    """The last line that is a JSON object or a number."""
+    for line in reversed(text.splitlines()):
+        start = line.strip()[:1]
+        if not start or (start != "{" and start not in "-0123456789NI"):
+            continue
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict | int | float):
+            return found
+    raise InvalidInputError('a line of JSON must say the result, such as {"value": 0.25}; there is none')
+
+
+def _json_file(path: Path) -> Any:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise InvalidInputError(f"a result may have at most {MOST_BYTES} bytes; got {path.stat().st_size}")
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise InvalidInputError(f"cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(f"must be JSON: {error}") from None
+
+
+def _reported(found: Any, objective: str, cost: str | None) -> Reported:
+    if not isinstance(found, dict):
+        found = {objective: found}
+    paid, problem = None, None
+    if cost is not None:
+        try:
+            paid = check_cost(found.get(cost))
+        except InvalidInputError as error:
+            problem = f"{cost}: {error}"
+        if paid is None and problem is None:
+            problem = f"the cost must be under the key {cost!r}; got keys {sorted(found)}"
+    if objective not in found:
+        return Reported(None, paid, f"the value must be under the key {objective!r}; got keys {sorted(found)}")
+    value = check_value(found[objective])
+    if not math.isfinite(value):
+        return Reported(None, paid, f"the value must be finite; got {value!r}")
+    return Reported(None if problem else value, paid, problem)

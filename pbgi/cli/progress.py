@@ -1,0 +1,137 @@
+"""What a person sees while `tune` runs: one line that is written over in a terminal, else one line per trial."""
+
+import math
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from optuna.trial import FrozenTrial, TrialState
+
+from pbgi.cli.settings import StudySettings
+from pbgi.integrations.optuna.ledger import ledger_of, remaining
+
+RECENT = 10  # the latest trials say best what the next ones will cost: the search has gone where it pays
+BAR = 8
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a study stands.
+
+    Attributes:
+        budget: What may be spent, or None.
+        spent: Charged so far.
+        reserved: Expected cost of the running trials.
+        left: What is left of the budget after reservations.
+        best: The best trial, or None.
+        best_cost: What it was charged.
+        running: Number of running trials.
+        complete: Number of trials with a value.
+        failed: Number of trials without.
+        trials_left: How many trials of the latest costs fit what is left; None if that cannot be said.
+    """
+
+    budget: float | None
+    spent: float
+    reserved: float
+    left: float | None
+    best: FrozenTrial | None
+    best_cost: float
+    running: int
+    complete: int
+    failed: int
+    trials_left: int | None
+
+
+def standing(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Standing:
+    """Where a study stands."""
+    ledger = ledger_of(trials)
+    counts = Counter(trial.state for trial in trials)
+    best = best_of(settings, trials)
+    left = remaining(settings.budget, ledger)
+    paid = [account.charged for account in ledger.accounts.values() if account.charged > 0.0]
+    return Standing(
+        budget=settings.budget,
+        spent=ledger.spent,
+        reserved=ledger.reserved,
+        left=left,
+        best=best,
+        best_cost=0.0 if best is None else ledger.accounts[best.number].charged,
+        running=counts[TrialState.RUNNING],
+        complete=counts[TrialState.COMPLETE],
+        failed=counts[TrialState.FAIL] + counts[TrialState.PRUNED],
+        trials_left=_trials_left(settings, len(trials), paid[-RECENT:], left),
+    )
+
+
+def best_of(settings: StudySettings, trials: Sequence[FrozenTrial]) -> FrozenTrial | None:
+    """The completed trial with the best value; the first of equals."""
+    sign = 1.0 if settings.direction == "minimize" else -1.0
+    done = [t for t in trials if t.state is TrialState.COMPLETE and t.value is not None and math.isfinite(t.value)]
+    return min(done, key=lambda t: (sign * (t.value or 0.0), t.number)) if done else None
+
+
+def _trials_left(settings: StudySettings, n: int, paid: Sequence[float], left: float | None) -> int | None:
+    guesses = []
+    if settings.trials is not None:
+        guesses.append(max(settings.trials - n, 0))
+    if left is not None and paid:
+        guesses.append(math.floor(left / (math.fsum(paid) / len(paid))))
+    return min(guesses) if guesses else None
+
+
+def describe(now: Standing) -> str:
+    """One line about it, within 80 columns unless numbers are long."""
+    best = "no value yet" if now.best is None else f"best {now.best.value:.4g}"
+    expected = "" if now.trials_left is None else f", ~{now.trials_left} to go"
+    failed = f", {now.failed} failed" if now.failed else ""
+    counts = f"{best}, {now.running} running, {now.complete} done{failed}{expected}"
+    if now.budget is None:
+        return f"spent {now.spent:.3g}, {counts}"
+    bar = ("#" * math.floor(BAR * min(now.spent / now.budget, 1.0))).ljust(BAR, ".")
+    return f"[{bar}] spent {now.spent:.3g}, left {now.left:.3g}, {counts}"
+
+
+class Display:
+    """Writes to stderr; over one line if that is a terminal."""
+
+    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
+        self._stream = stream or sys.stderr
+        self._live = self._stream.isatty() and not quiet
+        self._quiet, self._line = quiet, ""
+
+    def say(self, message: str) -> None:
+        """A line that stays."""
+        if not self._quiet:
+            self._write(self._wiped() + printable(message) + "\n" + self._line)
+
+    def update(self, now: Standing) -> None:
+        """The line that changes; nothing outside a terminal."""
+        if self._live:
+            wiped = self._wiped()
+            self._line = describe(now)[: shutil.get_terminal_size().columns - 1]
+            self._write(wiped + self._line)
+
+    def close(self) -> None:
+        """Leave the terminal on a fresh line."""
+        if self._line:
+            self._write("\n")
+            self._line = ""
+
+    def _wiped(self) -> str:
+        return "\r\x1b[K" if self._line else ""
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):  # whoever read it is gone; the search goes on
+            self._quiet, self._live = True, False
+
+
+def printable(text: str) -> str:
+    """The text without what would move the cursor or change the terminal: it may come from a program or a file."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)

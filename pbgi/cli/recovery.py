@@ -1,0 +1,132 @@
+"""Trials whose worker died: found, charged and failed; or taken over, where their command never began.
+
+A trial in flight when its process was killed is recognised by that process being gone. Its command is killed if it
+still runs. If it had ended and left its result, the trial gets it; otherwise the trial fails and is charged what is
+known to have been spent: until its guard killed it, or until now if it ran on, or until the last sign of life.
+"""
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from optuna.trial import FrozenTrial, TrialState
+
+from pbgi.cli import attributes
+from pbgi.cli.command import priced
+from pbgi.cli.guard import NOTE
+from pbgi.cli.job import Job
+from pbgi.cli.outcome import LEAST_COST, Outcome
+from pbgi.cli.private_files import tail
+from pbgi.cli.processes import identity, is_alive, is_here, kill_orphan
+from pbgi.cli.study import StudyBook, predicted_cost
+
+RESULT = "outcome.json"
+# A worker of another machine that gave no sign for so long may be reclaimed, if the user says so.
+SILENCE = 600.0
+
+
+def folder_of(job: Job, trial: FrozenTrial) -> Path:
+    """The folder of a trial; its token tells it from trials of other studies."""
+    return job.trials_folder / f"{trial.number}-{trial.user_attrs.get(attributes.TOKEN, 'x')}"
+
+
+def recover(job: Job, book: StudyBook, *, reclaim: bool) -> tuple[list[FrozenTrial], list[FrozenTrial]]:
+    """Deal with the trials of dead workers.
+
+    Args:
+        job: The job.
+        book: Its study.
+        reclaim: Also fail trials of other machines that have been silent for `SILENCE` seconds.
+
+    Returns:
+        The trials that were finished, and those that are now this process's to run.
+    """
+    finished, taken_over = [], []
+    with book.locked():
+        for trial in book.trials():
+            if not _is_abandoned(trial, reclaim):
+                continue
+            if attributes.COMMAND not in trial.user_attrs and is_here(trial.user_attrs[attributes.WORKER]):
+                book.set_note(trial.number, attributes.WORKER, identity(os.getpid()))
+                taken_over.append(trial)
+            else:
+                finished.append(book.finish(trial.number, _outcome(job, trial)))
+    return finished, taken_over
+
+
+def _is_abandoned(trial: FrozenTrial, reclaim: bool) -> bool:
+    worker = trial.user_attrs.get(attributes.WORKER)
+    if trial.state is not TrialState.RUNNING or not isinstance(worker, Mapping):
+        return False  # handed out by `ask`: only `tell` ends it
+    if is_here(worker):
+        return not is_alive(worker)
+    began = trial.datetime_start.timestamp() if trial.datetime_start else 0.0
+    return reclaim and time.time() - max(_number(trial, attributes.BEAT, "time"), began) > SILENCE
+
+
+def _outcome(job: Job, trial: FrozenTrial) -> Outcome:
+    folder = folder_of(job, trial)
+    command = trial.user_attrs.get(attributes.COMMAND, {})
+    was_running = kill_orphan(command)
+    saved = _saved(folder, trial)
+    if saved is not None:
+        return saved
+    seconds = max(_seconds(folder, trial, was_running), LEAST_COST)
+    paid = earlier(trial)
+    known = priced(job, seconds)
+    cost = known if known is not None else predicted_cost(trial) or LEAST_COST
+    message = "the process that ran this trial ended without finishing it"
+    return Outcome(None, paid.cost_or_zero + cost, paid.seconds + seconds, message)
+
+
+def _seconds(folder: Path, trial: FrozenTrial, was_running: bool) -> float:
+    """How long the last attempt is known to have run."""
+    command = trial.user_attrs.get(attributes.COMMAND, {})
+    began = command.get("time")
+    until: list[float] = [_number(trial, attributes.BEAT, "seconds")]
+    if isinstance(began, int | float):
+        until += [time.time() - began] if was_running else []
+        note = read_json(folder / NOTE)
+        if note.get("pid") == command.get("pid") and isinstance(note.get("time"), int | float):
+            until.append(note["time"] - began)
+    return max(until)
+
+
+def _number(trial: FrozenTrial, key: str, name: str) -> float:
+    found = trial.user_attrs.get(key)
+    number = found.get(name) if isinstance(found, Mapping) else None
+    return float(number) if isinstance(number, int | float) else 0.0
+
+
+def _saved(folder: Path, trial: FrozenTrial) -> Outcome | None:
+    """The outcome that was written before the worker died, if it belongs to this trial."""
+    found = read_json(folder / RESULT)
+    if found.get("token") != trial.user_attrs.get(attributes.TOKEN) or "outcome" not in found:
+        return None
+    return Outcome(**found["outcome"])
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A small JSON object of ours; empty if there is none."""
+    try:
+        found = json.loads(tail(path, 2**16))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+class Earlier:
+    """What the earlier attempts of a trial took and cost."""
+
+    def __init__(self, attempts: Any) -> None:
+        self.attempts: list[dict[str, Any]] = list(attempts or [])
+        self.seconds = float(sum(attempt["seconds"] for attempt in self.attempts))
+        self.cost_or_zero = float(sum(attempt["cost"] for attempt in self.attempts))
+
+
+def earlier(trial: FrozenTrial) -> Earlier:
+    """The earlier attempts of a trial."""
+    return Earlier(trial.user_attrs.get(attributes.ATTEMPTS))

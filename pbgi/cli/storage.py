@@ -1,0 +1,223 @@
+"""Opening a storage: where it is, who may read it, and what its errors say.
+
+An SQLite file is made with mode 0600 before the database library sees it. Every error comes out as a `StorageError`
+without passwords. A storage that another writer keeps locked is asked again for a while; one that is full is not.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import optuna
+import sqlalchemy
+from optuna.storages import RDBStorage
+
+from pbgi.cli.errors import StorageError
+from pbgi.cli.masking import masked
+from pbgi.cli.private_files import make_folder, touch_private
+
+T = TypeVar("T")
+
+PATIENCE = 60.0  # seconds
+BUSY = 5.0  # of which the database library waits so many by itself, deaf to signals
+TELL_AFTER, PAUSE = 2.0, 0.05
+# Asking again does not make room.
+_HOPELESS = (
+    "full",
+    "disk I/O",
+    "readonly",
+    "read-only",
+    "unable to open",
+    "no such table",
+    "malformed",
+    "not a database",
+    "needs a driver",
+    "authentication failed",
+    "does not exist",
+    "Can't load plugin",
+)
+_SQLITE_MAGIC = b"SQLite format 3\0"
+
+
+class Storage:
+    """An open storage.
+
+    Attributes:
+        url: Where it is; holds the password.
+        backend: Optuna's storage.
+    """
+
+    def __init__(self, url: str, *, create: bool) -> None:
+        self.url = url
+        self._lock_file = self._prepare(create)
+        self.backend: RDBStorage = self.patiently(self._open)
+
+    def close(self) -> None:
+        """Let go of its connections."""
+        self.backend.engine.dispose()
+
+    @property
+    def shown(self) -> str:
+        """The URL as it may be printed."""
+        return masked(self.url, self.url)
+
+    def _prepare(self, create: bool) -> Path | None:
+        """Make the SQLite file, closed to others; None where the storage is a server."""
+        path = sqlite_path(self.url)
+        if path is None:
+            return None
+        lock_file = path.with_name(path.name + ".lock")
+        if create:
+            with self.errors():
+                make_folder(path.parent)
+                with self._file_lock(lock_file):
+                    make_database(path)
+        elif not path.is_file():
+            raise StorageError(f"{path}: there is no study yet; `pbgi tune` or `pbgi ask` makes one")
+        require_sqlite(path)
+        return lock_file
+
+    def _open(self) -> RDBStorage:
+        local = self._lock_file is not None
+        return RDBStorage(
+            self.url, engine_kwargs={"connect_args": {"timeout": BUSY}} if local else {"pool_pre_ping": True}
+        )
+
+    @contextlib.contextmanager
+    def errors(self) -> Iterator[None]:
+        """Whatever goes wrong inside is a `StorageError`."""
+        try:
+            yield
+        except StorageError:
+            raise
+        except (optuna.exceptions.StorageInternalError, sqlalchemy.exc.SQLAlchemyError) as error:
+            raise StorageError(f"{self.shown}: {self._reason(error)}") from None
+        except ImportError as error:
+            raise StorageError(masked(f"{self.shown}: needs a driver: {error.__cause__ or error}", self.url)) from None
+        except (OSError, RuntimeError) as error:
+            raise StorageError(masked(f"{self.shown}: {error}", self.url)) from None
+
+    def _reason(self, error: BaseException) -> str:
+        cause = error.__cause__ or error
+        original = getattr(cause, "orig", None)
+        return masked(f"{type(cause).__name__}: {original or cause}", self.url)
+
+    def patiently(self, operation: Callable[[], T]) -> T:
+        """The result of an operation that is repeated while others keep the storage locked.
+
+        Raises:
+            StorageError: It stayed so for `PATIENCE` seconds, or something else is wrong.
+        """
+        begun, told = time.monotonic(), False
+        while True:
+            try:
+                with self.errors():
+                    return operation()
+            except StorageError as error:
+                waited = time.monotonic() - begun
+                if waited > PATIENCE or any(word in str(error) for word in _HOPELESS):
+                    raise
+                if waited > TELL_AFTER and not told:
+                    print(f"pbgi: waiting for the storage: {error}", file=sys.stderr, flush=True)
+                    told = True
+                time.sleep(PAUSE)
+
+    @contextlib.contextmanager
+    def locked(self, study: str) -> Iterator[None]:
+        """One process at a time may look at the trials and add or finish one.
+
+        The lock goes with the process that holds it, also when that is killed.
+        """
+        with self._file_lock(self._lock_file) if self._lock_file is not None else self._server_lock(study):
+            yield
+
+    @contextlib.contextmanager
+    def _file_lock(self, path: Path) -> Iterator[None]:
+        with self.errors():
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self.patiently(lambda: fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB))
+            yield
+        finally:
+            os.close(file)
+
+    @contextlib.contextmanager
+    def _server_lock(self, study: str) -> Iterator[None]:
+        """A lock of the database server, held by a connection."""
+        key = int.from_bytes(hashlib.sha256(f"pbgi:{study}".encode()).digest()[:7])
+        take, give = _server_statements(self.backend.engine.dialect.name)
+        connection = self.patiently(self.backend.engine.connect)
+        try:
+            if take:
+                self.patiently(lambda: connection.execute(sqlalchemy.text(take), {"key": key}))
+            yield
+        finally:
+            with contextlib.suppress(sqlalchemy.exc.SQLAlchemyError):
+                if give:
+                    connection.execute(sqlalchemy.text(give), {"key": key})
+                connection.close()
+
+
+def _server_statements(dialect: str) -> tuple[str, str]:
+    if dialect == "postgresql":
+        return "SELECT pg_advisory_lock(:key)", "SELECT pg_advisory_unlock(:key)"
+    if dialect in ("mysql", "mariadb"):
+        return "SELECT GET_LOCK(CAST(:key AS CHAR), 600)", "SELECT RELEASE_LOCK(CAST(:key AS CHAR))"
+    return "", ""
+
+
+def sqlite_path(url: str) -> Path | None:
+    """The file of an SQLite URL; None for other storages.
+
+    Raises:
+        StorageError: It is no URL, or names a storage that is gone with the process.
+    """
+    try:
+        parsed: Any = sqlalchemy.engine.make_url(url)
+    except (sqlalchemy.exc.SQLAlchemyError, ValueError):
+        rule = "a storage must be a URL such as sqlite:///study.db or postgresql://user:password@host/name"
+        raise StorageError(f"{rule}; got {masked(url, url)!r}") from None
+    if parsed.get_backend_name() != "sqlite":
+        return None
+    if parsed.database in (None, "", ":memory:") or parsed.database.startswith("file:"):
+        raise StorageError(f"an SQLite storage must be a plain file, to be found again; got {url!r}")
+    return Path(parsed.database)
+
+
+def make_database(path: Path) -> None:
+    """Make an SQLite file with Optuna's tables, unless there is one: entirely or not at all.
+
+    Tables and their indices are made by many statements. A process killed between two of them would leave a database
+    that opens but lets two studies have one name.
+    """
+    if path.exists() and path.stat().st_size:
+        return
+    path = path.resolve()
+    draft = path.with_name(path.name + ".draft")
+    for left in (draft, draft.with_name(draft.name + "-journal")):
+        left.unlink(missing_ok=True)
+    touch_private(draft)
+    RDBStorage(url_of_file(draft)).engine.dispose()
+    draft.replace(path)
+
+
+def require_sqlite(path: Path) -> None:
+    """Raise unless the file is empty or an SQLite database: nothing of another kind is ever written to."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(_SQLITE_MAGIC))
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read: {error.strerror}") from None
+    if head not in (b"", _SQLITE_MAGIC):
+        raise StorageError(f"{path}: must be an SQLite database; it holds something else")
+
+
+def url_of_file(path: Path) -> str:
+    """The URL of an SQLite file, whatever its name."""
+    return sqlalchemy.engine.URL.create("sqlite", database=str(path.absolute())).render_as_string(hide_password=False)

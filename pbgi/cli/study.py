@@ -1,0 +1,217 @@
+"""The study of a job: its trials in an Optuna storage, and the rules by which they are written.
+
+- A trial is added in one transaction, with its parameters and the process that runs it: there are no half trials.
+- A finished trial has its cost: that is written first, then the state and the value in one transaction.
+- Adding and finishing happen under a lock, so two processes never hand out a point twice, and share the budget.
+- A trial is finished once. Saying the same again changes nothing; saying something else is refused.
+"""
+
+import contextlib
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from pbgi.cli import attributes
+from pbgi.cli.errors import StorageError
+from pbgi.cli.job import Job
+from pbgi.cli.outcome import Outcome
+from pbgi.cli.settings import StudySettings
+from pbgi.cli.storage import Storage
+from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
+from pbgi.history import Trial
+from pbgi.integrations.optuna.kept import TRIAL_KEY, Suggestion, suggestion_of
+from pbgi.parameter import Categorical, Float, Integer, Parameter
+from pbgi.plain import Value
+from pbgi.space import Space
+
+T = TypeVar("T")
+
+
+class StudyBook:
+    """The trials of one study."""
+
+    def __init__(self, storage: Storage, name: str, settings: StudySettings) -> None:
+        self.storage, self.name, self.settings = storage, name, settings
+        self._study = storage.patiently(lambda: _load(storage, name))
+        self._id: int = storage.patiently(lambda: storage.backend.get_study_id_from_name(name))
+
+    @classmethod
+    def of_job(cls, job: Job, storage: Storage) -> "StudyBook":
+        """The study of a job, made if there is none; its settings follow the job.
+
+        Raises:
+            InvalidInputError: The study has other parameters or another direction than the job.
+        """
+        with storage.locked(job.name):
+            storage.patiently(lambda: _create(storage, job))
+            study = storage.patiently(lambda: _load(storage, job.name))
+            kept = storage.patiently(lambda: study.user_attrs.get(attributes.SETTINGS))
+            settings = _merged(job, None if kept is None else StudySettings.from_plain(kept))
+            plain = settings.to_plain()
+            if plain != kept:
+                storage.patiently(lambda: study.set_user_attr(attributes.SETTINGS, plain))
+        return cls(storage, job.name, settings)
+
+    @classmethod
+    def existing(cls, storage: Storage, name: str | None) -> "StudyBook":
+        """A study that is there already; without a name, the only one.
+
+        Raises:
+            InvalidInputError: There is no such study, or which one is not clear.
+        """
+        names = storage.patiently(lambda: optuna.get_all_study_names(storage.backend))
+        if name is None and len(names) == 1:
+            name = names[0]
+        if name not in names:
+            wanted = "one of several" if name is None else repr(name)
+            raise InvalidInputError(
+                f"{storage.shown}: a study must be named that is there; got {wanted}; there are {names}"
+            )
+        found: str = name
+        study = storage.patiently(lambda: _load(storage, found))
+        kept = storage.patiently(lambda: study.user_attrs.get(attributes.SETTINGS))
+        if kept is None:
+            raise InvalidInputError(f"{storage.shown}: study {found!r} was not made by this command line")
+        return cls(storage, found, StudySettings.from_plain(kept))
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """See `Storage.locked`."""
+        with self.storage.locked(self.name):
+            yield
+
+    def trials(self) -> list[FrozenTrial]:
+        """All trials, by number; what others have written meanwhile included."""
+        return self._patiently(lambda: self._study.get_trials(deepcopy=False))
+
+    def trial(self, number: int) -> FrozenTrial:
+        """The trial with this number."""
+        trials = self.trials()
+        if not 0 <= number < len(trials):
+            known = f"numbers go from 0 to {len(trials) - 1}" if trials else "there are no trials yet"
+            raise UnknownTrialError(f"a trial must be one of this study; got number {number}; {known}")
+        return trials[number]
+
+    def add(self, trial: Trial, notes: Mapping[str, Any]) -> FrozenTrial:
+        """Add a running trial; call it under the lock. Its notes gain a token of its own."""
+        distributions = distributions_of(self.settings.space)
+        internal = {name: d.to_internal_repr(trial.params[name]) for name, d in distributions.items()}
+        suggestion = Suggestion(internal, trial.predicted_cost, record=dict(trial.record))
+        made = create_trial(
+            state=TrialState.RUNNING,
+            params=dict(trial.params),
+            distributions=distributions,
+            user_attrs={**notes, attributes.TOKEN: secrets.token_hex(4)},
+            system_attrs={TRIAL_KEY: asdict(suggestion)},
+        )
+        backend = self.storage.backend
+        trial_id = self._patiently(lambda: backend.create_new_trial(self._id, template_trial=made))
+        return self._patiently(lambda: backend.get_trial(trial_id))
+
+    def set_note(self, number: int, key: str, value: Any) -> None:
+        """Write an attribute of a running trial."""
+        self._patiently(lambda: self._set_note(number, key, value))
+
+    def _set_note(self, number: int, key: str, value: Any) -> None:
+        backend = self.storage.backend
+        with contextlib.suppress(optuna.exceptions.UpdateFinishedTrialError):
+            backend.set_trial_user_attr(backend.get_trial_id_from_study_id_trial_number(self._id, number), key, value)
+
+    def finish(self, number: int, outcome: Outcome) -> FrozenTrial:
+        """Record how a trial ended; call it under the lock.
+
+        Raises:
+            TrialStateError: It has ended otherwise before.
+        """
+        known = self.trial(number)
+        if known.state.is_finished():
+            return _unchanged(known, outcome)
+        notes = {
+            attributes.COST: outcome.cost,
+            attributes.SECONDS: outcome.seconds,
+            attributes.MESSAGE: outcome.message,
+        }
+        for key, value in notes.items():
+            if value is not None:
+                self.set_note(number, key, value)
+        failed = outcome.value is None
+        state = TrialState.FAIL if failed else TrialState.COMPLETE
+        self._patiently(lambda: self._study.tell(number, outcome.value, state, skip_if_finished=True))
+        return self.trial(number)
+
+    def _patiently(self, operation: Callable[[], T]) -> T:
+        return self.storage.patiently(operation)
+
+
+def _load(storage: Storage, name: str) -> optuna.Study:
+    # The sampler of this object is never asked: suggestions come from `suggest`.
+    try:
+        return optuna.load_study(study_name=name, storage=storage.backend, sampler=optuna.samplers.RandomSampler())
+    except KeyError:
+        raise StorageError(
+            f"{storage.shown}: there is no study {name!r} yet; `pbgi tune` or `pbgi ask` makes one"
+        ) from None
+
+
+def _create(storage: Storage, job: Job) -> None:
+    if job.name in optuna.get_all_study_names(storage.backend):
+        return
+    with contextlib.suppress(optuna.exceptions.DuplicatedStudyError):
+        optuna.create_study(
+            storage=storage.backend,
+            study_name=job.name,
+            direction="minimize" if job.direction == "minimize" else "maximize",
+            sampler=optuna.samplers.RandomSampler(),
+        )
+
+
+def _merged(job: Job, kept: StudySettings | None) -> StudySettings:
+    """The settings of the job, with what the study has fixed before."""
+    if kept is None:
+        return StudySettings.of(job)
+    if kept.space != job.space or kept.direction != job.direction:
+        what = "direction" if kept.space == job.space else "parameters"
+        old = kept.direction if what == "direction" else dict(kept.space.parameters)
+        way_out = "change it back, or give the job another name to begin a new study"
+        raise InvalidInputError(f"{job.path}: {what} must stay as in study {job.name!r}, {old!r}; {way_out}")
+    seed = kept.seed if job.seed is None else job.seed
+    return StudySettings.from_plain({**StudySettings.of(job).to_plain(), "seed": seed})
+
+
+def _unchanged(known: FrozenTrial, outcome: Outcome) -> FrozenTrial:
+    """A finished trial, if it ended like this."""
+    value = known.value if known.state is TrialState.COMPLETE else None
+    cost = known.user_attrs.get(attributes.COST)
+    if (value, cost) == (outcome.value, outcome.cost if outcome.cost is not None else cost):
+        return known
+    rule = (
+        f"trial {known.number} is finished and stays as it is: {known.state.name.lower()}, value {value}, cost {cost}"
+    )
+    raise TrialStateError(f"{rule}; got value {outcome.value}, cost {outcome.cost}")
+
+
+# Spaces in Optuna's words --------------------------------------------------------------------------------------------
+
+
+def distributions_of(space: Space) -> dict[str, BaseDistribution]:
+    """The parameters of a space as Optuna's distributions; a fixed value is a choice of one."""
+    return {name: _distribution(parameter) for name, parameter in space.parameters.items()}
+
+
+def _distribution(parameter: Parameter | Value) -> BaseDistribution:
+    if isinstance(parameter, Float):
+        return FloatDistribution(parameter.low, parameter.high, log=parameter.log)
+    if isinstance(parameter, Integer):
+        return IntDistribution(parameter.low, parameter.high, log=parameter.log, step=parameter.step)
+    return CategoricalDistribution(parameter.choices if isinstance(parameter, Categorical) else [parameter])
+
+
+def predicted_cost(trial: FrozenTrial) -> float | None:
+    """What a trial was expected to cost; None if nothing was known."""
+    suggestion = suggestion_of(trial)
+    return None if suggestion is None else suggestion.predicted_cost

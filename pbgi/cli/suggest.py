@@ -1,0 +1,65 @@
+"""From the trials of a study to the next one: an `Optimizer` with their history.
+
+Nothing is remembered between two suggestions but the trials, so every process that asks gets what an undisturbed run
+would have got. The notes of the policy travel with the trials.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from optuna.trial import FrozenTrial, TrialState
+
+from pbgi.cli import attributes
+from pbgi.cli.settings import StudySettings
+from pbgi.errors import InvalidInputError
+from pbgi.history import TrialState as State
+from pbgi.integrations.optuna.ledger import Account, ledger_of
+from pbgi.optimizer import Optimizer
+from pbgi.space import Space
+
+_LEAST_BUDGET = 1e-300
+_STATES = {TrialState.RUNNING: State.RUNNING, TrialState.COMPLETE: State.COMPLETE}
+
+
+def optimizer_of(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Optimizer:
+    """An optimizer that knows these trials.
+
+    Trials that other tools added with other parameters teach it nothing; what they cost is taken from the budget.
+    """
+    accounts = list(ledger_of(trials).accounts.values())
+    own = [account for account in accounts if _fits(settings.space, account.trial)]
+    saved: dict[str, Any] = json.loads(settings.optimizer().to_json())
+    if saved["budget"] is not None and len(own) < len(accounts):
+        held = math.fsum(a.charged + a.reserved for a in accounts if not _fits(settings.space, a.trial))
+        saved["budget"] = max(saved["budget"] - held, _LEAST_BUDGET)
+    saved["history"] = {"trials": [_entry(i, settings.space, account) for i, account in enumerate(own)]}
+    return Optimizer.from_json(json.dumps(saved))
+
+
+def _fits(space: Space, trial: FrozenTrial) -> bool:
+    try:
+        space.check(trial.params)
+    except InvalidInputError:
+        return False
+    return True
+
+
+def _entry(position: int, space: Space, account: Account) -> dict[str, Any]:
+    """A trial as a history writes it."""
+    trial, suggestion = account.trial, account.suggestion
+    state = _STATES.get(trial.state, State.FAILED)
+    if trial.value is not None and not math.isfinite(trial.value):  # other tools may call that complete
+        state = State.FAILED
+    return {
+        "number": position,
+        "params": space.check(trial.params),
+        "state": state.value,
+        "value": trial.value if state is State.COMPLETE else None,
+        "cost": account.observed,
+        "predicted_cost": (account.reserved or None) if state is State.RUNNING else account.predicted,
+        "external": False,
+        "message": trial.user_attrs.get(attributes.MESSAGE),
+        "record": {} if suggestion is None else dict(suggestion.record),
+    }

@@ -1,0 +1,254 @@
+"""`pbgi tune`: ask, run, tell, until the budget is spent or a rule says stop.
+
+One thread talks to the storage and the terminal. Commands run beside it, `parallel` at a time, each watched by a thread
+that only waits. A result is first saved beside its log, then told to the storage, then shown: what was shown is
+recorded.
+"""
+
+import contextlib
+import math
+import os
+import shutil
+import time
+from dataclasses import asdict, dataclass
+from queue import Empty, SimpleQueue
+
+from optuna.trial import FrozenTrial, TrialState
+
+from pbgi.cli import attributes
+from pbgi.cli.command import GRACE, Attempt, Plan, start
+from pbgi.cli.errors import ExitCode, JobError, StorageError
+from pbgi.cli.guard import Guard
+from pbgi.cli.interruption import Interruption
+from pbgi.cli.job import Job
+from pbgi.cli.outcome import LEAST_COST, Outcome
+from pbgi.cli.private_files import write_json
+from pbgi.cli.processes import identity
+from pbgi.cli.progress import Display, Standing, standing
+from pbgi.cli.recovery import RESULT, Earlier, earlier, folder_of, recover
+from pbgi.cli.study import StudyBook, predicted_cost
+from pbgi.cli.suggest import optimizer_of
+from pbgi.errors import TrialStateError
+
+# Seconds between two signs of life: a tenth of the time run so far, within these bounds.
+BEAT_SHARE, LEAST_BEAT, MOST_BEAT = 0.1, 1.0, 30.0
+TICK = 0.25
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended."""
+
+    code: int
+    reason: str
+    standing: Standing
+
+
+@dataclass(eq=False)
+class _Running:
+    """A trial under way in this process."""
+
+    trial: FrozenTrial
+    attempt: Attempt
+    paid: Earlier
+    next_beat: float = LEAST_BEAT
+
+
+def require_runnable(job: Job, book: StudyBook) -> None:
+    """Raise unless the job can be run, and would end."""
+    if not job.command:
+        raise JobError.at(
+            job.path, None, 'command: must be given; write command = ["python", "train.py", "--lr", "{lr}"]'
+        )
+    program = job.command[0]
+    if "{" not in program and shutil.which(job.folder / program if "/" in program else program) is None:
+        raise JobError.at(job.path, None, f"command: the program must be one that can be run; got {program!r}")
+    if book.settings.optimizer().endless:
+        way_out = 'budget = 60.0, trials = 100, or policy = { kind = "PBGI", cost_scale = 0.01 }'
+        raise JobError.at(job.path, None, f"budget: a search must end; write {way_out}")
+
+
+class Tuner:
+    """One run of `tune`."""
+
+    def __init__(self, job: Job, book: StudyBook, display: Display) -> None:
+        self._job, self._book, self._display = job, book, display
+        self._events: SimpleQueue[Attempt | None] = SimpleQueue()
+        self._running: dict[int, _Running] = {}
+        self._taken_over: list[FrozenTrial] = []
+        self._reason: str | None = None
+        self._n_failed, self._n_succeeded, self._reclaim = 0, 0, False
+
+    def run(self, *, reclaim: bool = False) -> Ended:
+        """Run until there is no reason to go on."""
+        require_runnable(self._job, self._book)
+        self._reclaim = reclaim
+        guard = Guard()
+        try:
+            with Interruption(lambda: self._events.put(None), self._kill_all) as interruption:
+                self._loop(guard, interruption)
+        except StorageError:
+            self._abandon()
+            raise
+        finally:
+            self._kill_all()
+            guard.close()
+            self._display.close()
+        return self._ended(interruption)
+
+    def _ended(self, interruption: Interruption) -> Ended:
+        now = standing(self._book.settings, self._book.trials())
+        if interruption.signal is not None:
+            return Ended(128 + interruption.signal, interruption.reason, now)
+        code = ExitCode.DONE if now.best is not None else ExitCode.NOTHING_FOUND
+        return Ended(code, self._reason or "", now)
+
+    def _loop(self, guard: Guard, interruption: Interruption) -> None:
+        while True:
+            if interruption.signal is None:
+                self._fill(guard, interruption)
+            else:
+                for running in self._running.values():
+                    running.attempt.stop(f"{interruption.reason} while it ran")
+            if not self._running:
+                return
+            with contextlib.suppress(Empty):
+                attempt = self._events.get(timeout=TICK)
+                if attempt is not None:
+                    self._attempt_ended(self._running[attempt.plan.number], guard, interruption)
+            self._beat()
+
+    # Starting --------------------------------------------------------------------------------------------------------
+
+    def _fill(self, guard: Guard, interruption: Interruption) -> None:
+        """Start trials until all places are taken or there is a reason not to."""
+        while len(self._running) < self._job.parallel and interruption.signal is None:
+            self._recover()
+            trial = self._next_trial()
+            if trial is None:
+                return
+            self._start(trial, earlier(trial), guard)
+            self._update()
+
+    def _recover(self) -> None:
+        """Before every trial: another worker of this study may have died meanwhile, and what it held is free again."""
+        finished, taken_over = recover(self._job, self._book, reclaim=self._reclaim)
+        self._taken_over += taken_over
+        for trial in finished:
+            self._show(trial)
+
+    def _next_trial(self) -> FrozenTrial | None:
+        if self._taken_over:
+            return self._taken_over.pop(0)
+        if self._n_failed >= self._job.max_failures and not self._n_succeeded:
+            self._reason = f"the first {self._n_failed} trials failed; mend the command, or raise max_failures"
+            return None
+        with self._book.locked():
+            optimizer = optimizer_of(self._book.settings, self._book.trials())
+            reason = optimizer.should_stop()
+            if reason is not None:
+                self._reason = reason.message
+                return None
+            asked = optimizer.ask()
+            return self._book.add(asked, {attributes.WORKER: identity(os.getpid())})
+
+    def _start(self, trial: FrozenTrial, paid: Earlier, guard: Guard) -> None:
+        space = self._book.settings.space
+        plan = Plan(self._job, trial.number, space.check(trial.params), folder_of(self._job, trial))
+        try:
+            attempt = start(plan, len(paid.attempts))
+        except (OSError, ValueError) as error:
+            self._finish(trial, paid, Outcome(None, None, LEAST_COST, f"the command could not be started: {error}"))
+            return
+        self._running[trial.number] = _Running(trial, attempt, paid)
+        began = time.time()
+        attempt.wait(self._events.put, guard)
+        self._book.set_note(trial.number, attributes.COMMAND, {**identity(attempt.process.pid), "time": began})
+
+    # Ending ----------------------------------------------------------------------------------------------------------
+
+    def _attempt_ended(self, running: _Running, guard: Guard, interruption: Interruption) -> None:
+        outcome, attempt = running.attempt.outcome(), running.attempt
+        again = outcome.value is None and attempt.killed_for is None and interruption.signal is None
+        if again and len(running.paid.attempts) < self._job.retries:
+            self._retry(running, outcome, guard)
+            return
+        del self._running[running.trial.number]
+        self._finish(running.trial, running.paid, outcome)
+
+    def _retry(self, running: _Running, outcome: Outcome, guard: Guard) -> None:
+        number = running.trial.number
+        attempts = [*running.paid.attempts, {"seconds": outcome.seconds, "cost": self._charge(running.trial, outcome)}]
+        self._book.set_note(number, attributes.ATTEMPTS, attempts)
+        self._display.say(f"trial {number}: attempt {len(attempts)} failed, trying again: {outcome.message}")
+        del self._running[number]
+        self._start(running.trial, Earlier(attempts), guard)
+
+    def _finish(self, trial: FrozenTrial, paid: Earlier, outcome: Outcome) -> None:
+        total = self._total(trial, paid, outcome)
+        self._save(trial, total)
+        try:
+            with self._book.locked():
+                ended = self._book.finish(trial.number, total)
+        except TrialStateError as error:  # somebody told it something else, or reclaimed it
+            self._display.say(str(error))
+            return
+        failed = ended.state is not TrialState.COMPLETE
+        self._n_failed, self._n_succeeded = self._n_failed + failed, self._n_succeeded + (not failed)
+        self._show(ended)
+
+    def _total(self, trial: FrozenTrial, paid: Earlier, outcome: Outcome) -> Outcome:
+        cost = math.fsum([paid.cost_or_zero, self._charge(trial, outcome)])
+        return Outcome(outcome.value, cost, paid.seconds + (outcome.seconds or 0.0), outcome.message)
+
+    def _charge(self, trial: FrozenTrial, outcome: Outcome) -> float:
+        """What an attempt costs: where that is not known, what was expected of it."""
+        if outcome.cost is not None:
+            return outcome.cost
+        return predicted_cost(trial) or LEAST_COST
+
+    def _save(self, trial: FrozenTrial, outcome: Outcome) -> None:
+        """Keep the outcome beside the log until the storage has it; a full disk must not stop us from telling it."""
+        token = trial.user_attrs.get(attributes.TOKEN)
+        with contextlib.suppress(OSError):
+            write_json(folder_of(self._job, trial) / RESULT, {"token": token, "outcome": asdict(outcome)})
+
+    def _abandon(self) -> None:
+        """The storage is gone: end what runs and leave the outcomes where the next run finds them."""
+        for running in self._running.values():
+            running.attempt.stop("killed because the storage failed")
+        deadline = time.monotonic() + GRACE + 1.0
+        for running in self._running.values():
+            while running.attempt.process.returncode is None and time.monotonic() < deadline:
+                time.sleep(0.01)
+            if running.attempt.process.returncode is not None:
+                self._save(running.trial, self._total(running.trial, running.paid, running.attempt.outcome()))
+
+    def _kill_all(self) -> None:
+        for running in self._running.values():
+            running.attempt.kill()
+
+    # Showing ---------------------------------------------------------------------------------------------------------
+
+    def _beat(self) -> None:
+        """Note how long trials have run, in case nobody is left to say it later."""
+        for number, running in self._running.items():
+            seconds = running.attempt.seconds
+            if seconds >= running.next_beat:
+                self._book.set_note(number, attributes.BEAT, {"seconds": seconds, "time": time.time()})
+                running.next_beat = seconds + min(max(BEAT_SHARE * seconds, LEAST_BEAT), MOST_BEAT)
+
+    def _show(self, trial: FrozenTrial) -> None:
+        self._display.say(line_about(trial))
+        self._update()
+
+    def _update(self) -> None:
+        self._display.update(standing(self._book.settings, self._book.trials()))
+
+
+def line_about(trial: FrozenTrial) -> str:
+    """A finished trial in one line, and why it failed if it did."""
+    charged = f", cost {trial.user_attrs.get(attributes.COST, 0.0):.4g}"
+    if trial.state is TrialState.COMPLETE:
+        return f"trial {trial.number}: value {trial.value:.6g}{charged}"
+    return f"trial {trial.number}: failed{charged}: {trial.user_attrs.get(attributes.MESSAGE, 'no reason known')}"

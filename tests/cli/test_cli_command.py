@@ -1,0 +1,261 @@
+"""Running a program: its group, its time, what it reports; and secrets that stay secret."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from queue import SimpleQueue
+
+import pytest
+from cli_runs import processes_with, wait_for
+
+from pbgi.cli.command import Plan, start
+from pbgi.cli.guard import NOTE, Guard
+from pbgi.cli.job import Job
+from pbgi.cli.masking import masked
+from pbgi.cli.outcome import last_json_line, read_result
+from pbgi.cli.private_files import make_folder, open_private, tail, write_json
+from pbgi.cli.processes import identity, is_alive, is_here, kill_orphan
+from pbgi.cli.storage import Storage, sqlite_path, url_of_file
+from pbgi.errors import InvalidInputError
+from pbgi.parameter import Categorical
+from pbgi.space import Space
+
+
+@pytest.fixture
+def guard():
+    made = Guard()
+    yield made
+    made.close()
+
+
+def attempt(tmp_path, guard, *command, params=None, **given):
+    given = {"path": tmp_path / "job.toml", "name": "job", "folder": tmp_path, **given}
+    job = Job(space=Space({"x": Categorical([1, 2])}), command=command, **given)
+    running = start(Plan(job, 7, params or {"x": 1}, tmp_path / "trial"), 0)
+    ended = SimpleQueue()
+    running.wait(ended.put, guard)
+    return running, lambda: ended.get(timeout=30)
+
+
+def test_value_and_cost(tmp_path, guard):
+    running, wait = attempt(tmp_path, guard, "echo", 'noise\n{{"value": 2.5, "cost": 4}}', cost="cost")
+    wait()
+    outcome = running.outcome()
+    assert (outcome.value, outcome.cost, outcome.message) == (2.5, 4.0, None)
+
+
+def test_cost_is_seconds_times_their_price(tmp_path, guard):
+    running, wait = attempt(tmp_path, guard, "sleep", "0.2", price_per_second=100.0)
+    wait()
+    outcome = running.outcome()
+    assert outcome.cost == pytest.approx(100.0 * outcome.seconds)
+    assert outcome.seconds >= 0.2
+    assert "there is none" in outcome.message
+
+
+def test_a_group_is_killed_when_its_time_is_up(tmp_path, guard):
+    marker = "321.0625"
+    script = f"import subprocess, time; subprocess.Popen(['sleep', '{marker}']); print(1, flush=True); time.sleep(60)"
+    running, wait = attempt(tmp_path, guard, sys.executable, "-c", script, timeout=0.8)
+    wait_for(lambda: processes_with(f"sleep {marker}"))
+    wait()
+    outcome = running.outcome()
+    assert outcome.value is None
+    assert "killed after its timeout of 0.8 s" in outcome.message
+    assert outcome.cost == outcome.seconds >= 0.8
+    wait_for(lambda: not processes_with(f"sleep {marker}"), 5)
+
+
+def test_what_ignores_a_request_is_killed(tmp_path, guard):
+    script = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(60)"
+    running, wait = attempt(tmp_path, guard, sys.executable, "-c", script)
+    wait_for(lambda: tail(tmp_path / "trial" / "stdout.log", 9))
+    running.stop("enough")
+    wait()
+    assert running.process.returncode == -signal.SIGKILL
+    assert running.outcome().message.startswith("enough")
+
+
+def test_what_a_command_leaves_behind_is_killed(tmp_path, guard):
+    marker = "322.0625"
+    script = f"import subprocess; subprocess.Popen(['sleep', '{marker}']); print('{{{{\"value\": 1}}}}')"
+    running, wait = attempt(tmp_path, guard, sys.executable, "-c", script)
+    wait()
+    assert running.outcome().value == 1.0
+    wait_for(lambda: not processes_with(f"sleep {marker}"), 5)
+
+
+def test_failures_show_the_last_lines(tmp_path, guard):
+    script = "import sys; print('\\n'.join(map(str, range(99))), file=sys.stderr); sys.exit(3)"
+    running, wait = attempt(tmp_path, guard, sys.executable, "-c", script)
+    wait()
+    assert running.outcome().message == "the command ended with exit code 3" + "".join(
+        f"\n    {n}" for n in range(94, 99)
+    )
+
+
+def test_a_killed_command_says_so(tmp_path, guard):
+    running, wait = attempt(tmp_path, guard, sys.executable, "-c", "import os; os.kill(os.getpid(), 9)")
+    wait()
+    assert running.outcome().message == "the command was killed by SIGKILL"
+
+
+def test_arguments_environment_and_file_agree(tmp_path, guard):
+    odd = "-rf $(x) `y` \"q\" 'q'\n\t😀 %PATH% {x}"
+    script = (
+        "import json, os, sys; e = os.environ; p = json.load(open(e['PBGI_PARAMS_FILE'])); "
+        "print(json.dumps({{'value': 1, 'argv': sys.argv[1:], 'file': p, 'env': json.loads(e['PBGI_PARAMS']), "
+        "'named': e['PBGI_PARAM_x'], 'trial': e['PBGI_TRIAL'], 'more': e['MORE'], 'cwd': os.getcwd()}}))"
+    )
+    params = {"x": odd, "odd\nname": 0.1}
+    command = (sys.executable, "-c", script, "{x}", "--x={x}", "{odd\nname}", "{pbgi.trial}", "{pbgi.params}")
+    _, wait = attempt(tmp_path, guard, *command, params=params, environment={"MORE": "$HOME"})
+    wait()
+    said = last_json_line((tmp_path / "trial" / "stdout.log").read_text())
+    assert said["argv"] == [odd, f"--x={odd}", "0.1", "7", str(tmp_path / "trial" / "params.json")]
+    assert said["file"] == said["env"] == params
+    assert (said["named"], said["trial"], said["more"], said["cwd"]) == (odd, "7", "$HOME", str(tmp_path))
+
+
+def test_the_guard_kills_what_is_left(tmp_path):
+    guard = Guard()
+    child = subprocess.Popen(["sleep", "323.0625"], start_new_session=True)
+    guard.watch(child.pid, tmp_path)
+    before = time.time()
+    guard.close()  # as when its owner dies: the pipe closes
+    assert child.wait(timeout=10) == -signal.SIGKILL
+    note = json.loads((tmp_path / NOTE).read_text())
+    assert note["pid"] == child.pid
+    assert before - 1 < note["time"] < time.time() + 1
+    assert stat.S_IMODE((tmp_path / NOTE).stat().st_mode) == 0o600
+
+
+def test_the_guard_spares_what_ended(tmp_path):
+    guard = Guard()
+    child = subprocess.Popen(["sleep", "324.0625"], start_new_session=True)
+    guard.watch(child.pid, tmp_path)
+    guard.release(child.pid)
+    guard.close()
+    assert child.poll() is None
+    child.kill()
+    child.wait()
+
+
+# Processes -----------------------------------------------------------------------------------------------------------
+
+
+def test_processes_are_told_apart():
+    child = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    who = identity(child.pid)
+    assert is_here(who)
+    assert is_alive(who)
+    assert not is_alive({**who, "start": "another boot/1"})
+    assert not is_alive({**who, "pid": 2**22 + 1})
+    assert not is_here({**who, "host": "elsewhere"})
+    assert not kill_orphan({**who, "host": "elsewhere"})
+    assert not kill_orphan({**who, "start": "x"})
+    assert child.poll() is None
+    assert kill_orphan(who)
+    assert not is_alive(who)
+    child.wait()
+
+
+# Results -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("output", "cost", "value", "paid", "problem"),
+    [
+        ('{"value": 1}', None, 1.0, None, None),
+        ('{"value": 1}\nbye', None, 1.0, None, None),
+        ('{"value": 1}\n{"value": 2}\n\n', None, 2.0, None, None),
+        ("0.25", None, 0.25, None, None),
+        ('{"value": 1}\n{"broken', None, 1.0, None, None),
+        ('{"value": 1, "cost": 3}', "cost", 1.0, 3.0, None),
+        ('{"value": 1, "cost": 3}', None, 1.0, None, None),
+        ('{"value": 1}', "cost", None, None, "must be under the key 'cost'; got keys ['value']"),
+        ('{"value": 1, "cost": -3}', "cost", None, None, "cost: cost must be a positive"),
+        ('{"loss": 1}', None, None, None, "must be under the key 'value'; got keys ['loss']"),
+        ('{"value": NaN, "cost": 2}', "cost", None, 2.0, "must be finite; got nan"),
+        ('{"value": Infinity}', None, None, None, "must be finite; got inf"),
+        ('{"value": "1"}', None, None, None, "must be a real number; got '1'"),
+        ('{"value": true}', None, None, None, "must be a real number; got True"),
+        ("", None, None, None, "there is none"),
+        ("[1, 2]\ntrue\nnull", None, None, None, "there is none"),
+        ("[" * 100_000, None, None, None, "there is none"),
+        ('{"value": 1}\n' + "x" * 2**20, None, None, None, "there is none"),
+    ],
+)
+def test_results(tmp_path, output, cost, value, paid, problem):
+    (tmp_path / "out").write_text(output)
+    found = read_result(tmp_path / "out", None, "value", cost)
+    assert (found.value, found.cost) == (value, paid)
+    assert found.problem is None if problem is None else problem in found.problem
+
+
+def test_result_file(tmp_path):
+    path = tmp_path / "result.json"
+    assert "'result.json': cannot be read" in read_result(tmp_path / "out", path, "v", None).problem
+    path.write_text('{"v": 2}')
+    assert read_result(tmp_path / "out", path, "v", None).value == 2.0
+    path.write_text("{")
+    assert "must be JSON" in read_result(tmp_path / "out", path, "v", None).problem
+    path.write_text(" " * 2**21)
+    assert "at most" in read_result(tmp_path / "out", path, "v", None).problem
+
+
+def test_no_json_line():
+    with pytest.raises(InvalidInputError, match="there is none"):
+        last_json_line("done\n")
+
+
+# Files and secrets ---------------------------------------------------------------------------------------------------
+
+
+def test_files_are_private_whatever_the_umask(tmp_path):
+    before = os.umask(0)
+    try:
+        make_folder(tmp_path / "a" / "b")
+        write_json(tmp_path / "a" / "b" / "c.json", {"x": 1})
+        open_private(tmp_path / "a" / "d").close()
+        Storage(url_of_file(tmp_path / "a" / "study.db"), create=True).close()
+    finally:
+        os.umask(before)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "a").rglob("*")}
+    assert modes == {"b": 0o700, "c.json": 0o600, "d": 0o600, "study.db": 0o600, "study.db.lock": 0o600}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:s3cr3t@host:5432/db",
+        "postgresql+psycopg2://me:s3cr3t@host/db?sslmode=require",
+        "mysql://host/db?user=me&password=s3cr3t",
+        "mysql://host/db?ssl_passwd=s3cr3t&x=1",
+        "postgresql://me:s3cr3t",
+        "postgres//me:s3cr3t@host",
+        "nonsense://me:a@b:s3cr3t@host",
+    ],
+)
+def test_passwords_are_masked(url):
+    for text in (f"could not connect to {url}", f"'{url}' is wrong", "s3cr3t is not the password of me"):
+        assert "s3cr3t" not in masked(text, url)
+
+
+def test_passwords_are_masked_as_meant():
+    assert masked("FATAL: a@b/c is wrong, a%40b%2Fc", "postgresql://me:a%40b%2Fc@host/db") == "FATAL: *** is wrong, ***"
+
+
+def test_urls(tmp_path):
+    from pbgi.cli.errors import StorageError
+
+    assert sqlite_path("postgresql://me@host/db") is None
+    odd = tmp_path / "a b?c=%41&d#😀'.db"
+    assert sqlite_path(url_of_file(odd)) == odd
+    for wrong in ("sqlite://", "sqlite:///:memory:", "nothing", "sqlite:///file:x?mode=memory&uri=true"):
+        with pytest.raises(StorageError):
+            sqlite_path(wrong)

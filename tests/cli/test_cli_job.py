@@ -1,0 +1,162 @@
+"""Job files: what is read, and how mistakes are named."""
+
+import pytest
+from cli_runs import write_job
+
+from pbgi.cli.errors import JobError
+from pbgi.cli.job import read_job
+from pbgi.cli.placeholders import as_text, filled, names_in
+from pbgi.cli.toml_file import TomlFile
+from pbgi.parameter import Categorical, Float, Integer
+from pbgi.policy import PBGI, LogEIPC
+
+FULL = """
+name = "my study"
+command = ["python", "train.py", "--lr={lr}", "{act}", "{pbgi.trial}", "{{}}"]
+direction = "maximize"
+objective = "accuracy"
+cost = "dollars"
+result_file = "result.json"
+price_per_second = 0.001
+budget = 60
+trials = 100
+parallel = 4
+timeout = 3600
+retries = 2
+max_failures = 7
+storage = "sqlite:///elsewhere.db"
+folder = "."
+seed = 3
+n_startup_trials = 6
+policy = { kind = "PBGI", cost_scale = 0.01 }
+
+[environment]
+MODE = "fast"
+
+[parameters]
+lr = { low = 1e-5, high = 1e-1, log = true }
+layers = { low = 1, high = 8 }
+units = { low = 16, high = 256, step = 16 }
+act = ["relu", "tanh"]
+mixed = { choices = ["a", 2, 2.5, true] }
+whole = { low = 0, high = 1, type = "float" }
+epochs = 10
+"odd name\\n$(x)" = { low = 0.0, high = 1.0 }
+"""
+
+
+def test_every_key_is_read(tmp_path):
+    job = read_job(write_job(tmp_path, FULL))
+    assert job.name == "my study"
+    assert job.command[2:] == ("--lr={lr}", "{act}", "{pbgi.trial}", "{{}}")
+    assert (job.direction, job.objective, job.cost, job.result_file) == (
+        "maximize",
+        "accuracy",
+        "dollars",
+        "result.json",
+    )
+    assert (job.price_per_second, job.budget, job.trials, job.parallel, job.timeout) == (0.001, 60.0, 100, 4, 3600.0)
+    assert (job.retries, job.max_failures, job.seed, job.n_startup_trials) == (2, 7, 3, 6)
+    assert job.storage == "sqlite:///elsewhere.db"
+    assert job.folder == tmp_path
+    assert job.environment == {"MODE": "fast"}
+    assert job.policy == PBGI(cost_scale=0.01)
+    assert dict(job.space.parameters) == {
+        "lr": Float(1e-5, 1e-1, log=True),
+        "layers": Integer(1, 8),
+        "units": Integer(16, 256, step=16),
+        "act": Categorical(["relu", "tanh"]),
+        "mixed": Categorical(["a", 2, 2.5, True]),
+        "whole": Float(0, 1),
+        "epochs": 10,
+        "odd name\n$(x)": Float(0, 1),
+    }
+    assert job.database == tmp_path / "job.db"
+
+
+def test_defaults(tmp_path):
+    job = read_job(write_job(tmp_path, 'policy = "LogEIPC"\n[parameters]\nx = [1, 2]\n', "tune me.toml"))
+    assert (job.name, job.direction, job.objective, job.cost, job.parallel) == ("tune me", "minimize", "value", None, 1)
+    assert job.policy == LogEIPC()
+
+
+GOOD = 'command = ["true"]\n[parameters]\nx = { low = 0.0, high = 1.0 }\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("budget = \n", 1, "is not TOML"),
+        ('command = ["true"]\n', None, "parameters: must be given"),
+        ("budget = -1\n" + GOOD, 1, "budget: this must be a positive, finite number; got -1"),
+        ("# a comment\n\nbudgt = 1\n" + GOOD, 3, "budgt: no such key; there are parameters, command"),
+        ('command = "python train.py"\n[parameters]\nx = [1, 2]\n', 1, "command: must be a list of texts"),
+        ('command = ["a", "{y}"]\n[parameters]\nx = [1, 2]\n', 1, "command[1]: {y} must be a parameter"),
+        ('command = ["a", "{x"]\n[parameters]\nx = [1, 2]\n', 1, "command[1]: braces must come in pairs"),
+        ("[parameters]\nx = { low = 1.0, high = 0.0 }\n", 2, "parameters.x: low must not exceed high"),
+        ("[parameters.x]\nlow = 0.0\nhgh = 1.0\n", 1, "parameters.x: has no key 'hgh'"),
+        ("[parameters]\na = 1\n'b c' = { low = 0.0 }\n", 3, 'parameters."b c": needs high'),
+        ("[parameters]\nx = []\n", 2, "parameters.x: choices must not be empty"),
+        ("[parameters]\nx = [1, 1.0]\n", 2, "parameters.x: choices must differ"),
+        ("[parameters]\nx = { low = 3, high = 9, log = true, step = 2 }\n", 2, "log and step do not go together"),
+        ("[parameters]\nx = { low = 9007199254740992, high = 9007199254740993 }\n", 2, "up to 2**53"),
+        ("[parameters]\nx = 2026-11-15\n", 2, "parameters.x: a fixed value must be a str"),
+        ('[parameters]\nx = ["a\\u0000b", "c"]\n', 2, "must not hold a NUL"),
+        ('[parameters]\n"pbgi.trial" = [1, 2]\n', 2, "not begin with 'pbgi.'"),
+        ('policy = "PGBI"\n' + GOOD, 1, "policy: kind must be one of EI, EIPC"),
+        ('policy = { kind = "PBGI" }\n' + GOOD, 1, "policy: "),
+        ('result_file = "../x"\n' + GOOD, 1, "result_file: must be a name inside the trial's folder"),
+        ('folder = "nowhere"\n' + GOOD, 1, "folder: must be a folder that exists"),
+        ("retries = 1.5\n" + GOOD, 1, "retries: must be a whole number"),
+        ("seed = -1\n" + GOOD, 1, "seed: must be a whole number"),
+        ('direction = "up"\n' + GOOD, 1, "direction: must be one of 'minimize', 'maximize'; got 'up'"),
+    ],
+)
+def test_mistakes_are_named(tmp_path, text, line, says):
+    path = write_job(tmp_path, text)
+    with pytest.raises(JobError) as caught:
+        read_job(path)
+    message = str(caught.value)
+    if line is not None and "is not TOML" not in says:
+        assert message.startswith(f"{path}:{line}: ")
+    if line is not None:
+        assert f"line {line}" in message or f":{line}: " in message
+    assert says in message
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(JobError, match=r"absent\.toml: cannot be read: No such file"):
+        read_job(tmp_path / "absent.toml")
+
+
+def test_not_text(tmp_path):
+    (tmp_path / "job.toml").write_bytes(b"name = '\xff'")
+    with pytest.raises(JobError, match="must be UTF-8"):
+        read_job(tmp_path / "job.toml")
+
+
+def test_lines_of_keys(tmp_path):
+    text = 'a = 1\n"b = c" = 2\n[t]\nd.e = 3\n[[box]]\ncost = 1\n[[box]]\n[box.reward]\nx = 1\n[["x"]]\n'
+    file = TomlFile.read(write_job(tmp_path, text))
+    assert [file.line(keys) for keys in (("a",), ("b = c",), ("t", "d", "e"), ("box", 0, "cost"))] == [1, 2, 4, 6]
+    assert [file.line(keys) for keys in (("box", 1), ("box", 1, "reward", "x"), ("z",), ())] == [7, 9, None, None]
+
+
+# Placeholders --------------------------------------------------------------------------------------------------------
+
+
+def test_placeholders():
+    command = ["--lr={lr}", "{{{lr}}}", "a{b c}d{lr}", "{}"]
+    assert [names_in(argument) for argument in command] == [["lr"], ["lr"], ["b c", "lr"], [""]]
+    assert filled(command[:3], {"lr": "0.1", "b c": "{lr} $(x)"}) == ["--lr=0.1", "{0.1}", "a{lr} $(x)d0.1"]
+
+
+def test_values_as_text():
+    assert [as_text(v) for v in ("-x\n", 3, 0.1, 1e-07, True, 1 / 3)] == [
+        "-x\n",
+        "3",
+        "0.1",
+        "1e-07",
+        "true",
+        repr(1 / 3),
+    ]

@@ -1,0 +1,354 @@
+"""Commands for scripts: ask, tell, status, best, trials, export, boxes; help, exit codes, what goes where."""
+
+import csv
+import io
+import json
+import math
+import re
+import stat
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import optuna
+import pytest
+from cli_runs import ECHO, PBGI, run, trials_in, write_job
+
+import pbgi
+from pbgi.cli import main
+from pbgi.cli.errors import ExitCode
+from pbgi.cli.job import RULES, read_job
+from pbgi.integrations.optuna import PBGISampler
+from pbgi.pandora import Box, Discrete, Gaussian, solve
+
+PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
+
+
+@pytest.fixture(autouse=True)
+def no_storage_variable(monkeypatch):
+    monkeypatch.delenv("PBGI_STORAGE", raising=False)
+
+
+def said(capfd, *arguments, status=0):
+    code = main([str(a) for a in arguments])
+    out, err = capfd.readouterr()
+    assert code == status, err
+    return json.loads(out) if out else err
+
+
+def test_ask_and_tell(tmp_path, capfd):
+    job = write_job(tmp_path, "budget = 5.0\n" + ECHO)
+    oracle = pbgi.Optimizer(read_job(job).space, budget=5.0, seed=1)
+    while (reason := oracle.should_stop()) is None:
+        expected, asked = oracle.ask(), said(capfd, "ask", job)
+        assert asked == {
+            "trial": expected.number,
+            "params": dict(expected.params),
+            "predicted_cost": expected.predicted_cost,
+        }
+        value, cost = asked["params"]["x"] ** 2, asked["params"]["y"]
+        oracle.tell(expected, value, cost=cost)
+        told = said(capfd, "tell", job, asked["trial"], "--value", repr(value), "--cost", repr(cost))
+        assert (told["state"], told["value"], told["cost"]) == ("complete", value, cost)
+    assert said(capfd, "ask", job, status=4) == f"pbgi: {reason.message}\n"
+    status = said(capfd, "status", job)
+    assert (status["spent"], status["left"]) == (oracle.spent, oracle.remaining)
+    assert status["best"]["value"] == oracle.best.value
+    assert said(capfd, "best", tmp_path / "job.db") == status["best"]
+
+
+def test_a_database_is_enough(tmp_path, capfd):
+    """The settings live in the study: scripts on other machines need no job file."""
+    job = write_job(tmp_path, "budget = 5.0\n" + ECHO)
+    said(capfd, "ask", job)
+    job.rename(tmp_path / "away")
+    said(capfd, "tell", tmp_path / "job.db", 0, "--value", 1, "--cost", 1)
+    asked = said(capfd, "ask", tmp_path / "job.db")
+    url = f"sqlite:///{tmp_path / 'job.db'}"
+    told = said(capfd, "tell", url, asked["trial"], "--failed", "--cost", 0.25, "--message", "no power")
+    assert (told["state"], told["value"], told["message"]) == ("failed", None, "no power")
+    status = said(capfd, "status", url)
+    assert (status["spent"], status["budget"], status["study"]) == (1.25, 5.0, "job")
+    assert [t["trial"] for t in said(capfd, "trials", url, "--study-name", "job")] == [0, 1]
+    assert "got 'other'" in said(capfd, "status", url, "--study-name", "other", status=2)
+
+
+def test_running_trials_hold_their_cost(tmp_path, capfd):
+    job = write_job(tmp_path, "budget = 5.0\n" + ECHO)
+    said(capfd, "ask", job)
+    said(capfd, "tell", job, 0, "--value", 1, "--cost", 1)
+    asked = [said(capfd, "ask", job) for _ in range(2)]
+    assert asked[0]["params"] != asked[1]["params"]
+    status = said(capfd, "status", job)
+    assert status["trials"] == {"complete": 1, "failed": 0, "running": 2}
+    assert status["reserved"] == pytest.approx(math.fsum(a["predicted_cost"] for a in asked))
+    assert status["left"] == pytest.approx(4.0 - status["reserved"])
+
+
+def test_telling_twice(tmp_path, capfd):
+    job = write_job(tmp_path, "budget = 5.0\n" + ECHO)
+    said(capfd, "ask", job)
+    first = said(capfd, "tell", job, 0, "--value", 1, "--cost", 1)
+    assert said(capfd, "tell", job, 0, "--value", 1, "--cost", 1) == first
+    assert said(capfd, "tell", job, 0, "--value", 1) == first
+    for other in (["--value", 2], ["--failed"], ["--value", 1, "--cost", 2]):
+        assert "finished and stays as it is" in said(capfd, "tell", job, 0, *other, status=2)
+    assert said(capfd, "status", job)["spent"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["7", "--value", "1", "--cost", "1"], "got number 7; numbers go from 0 to 0"),
+        (["0"], "must be told a value, or that it failed"),
+        (["0", "--value", "1"], "cost must be told, since the budget counts it"),
+        (["0", "--value", "1", "--cost", "0"], "cost must be a positive, finite number"),
+        (["0", "--value", "1", "--cost", "nan"], "cost must be a positive, finite number"),
+    ],
+)
+def test_what_cannot_be_told(tmp_path, capfd, arguments, says):
+    job = write_job(tmp_path, "budget = 5.0\n" + ECHO)
+    said(capfd, "ask", job)
+    assert says in said(capfd, "tell", job, *arguments, status=2)
+    assert trials_in(tmp_path / "job.db")[0].state is optuna.trial.TrialState.RUNNING
+
+
+def test_nan_fails_the_trial(tmp_path, capfd):
+    job = write_job(tmp_path, "budget = 5.0\n" + ECHO)
+    said(capfd, "ask", job)
+    assert said(capfd, "tell", job, 0, "--value", "nan", "--cost", 1)["state"] == "failed"
+    assert said(capfd, "best", job, status=1) is None
+
+
+def test_telling_by_standard_input(tmp_path, capfd, monkeypatch):
+    job = write_job(tmp_path, "budget = 5.0\n" + ECHO)
+    said(capfd, "ask", job)
+    for wrong in ("", "[1]", '{"trial": 0, "valu": 1}', '{"trial": "0", "value": 1}', '{"trial": 0}'):
+        monkeypatch.setattr("sys.stdin", io.StringIO(wrong))
+        assert said(capfd, "tell", job, status=2).count("\n") == 1
+    told = json.loads(run("tell", job, input='{"trial": 0, "value": 0.5, "cost": 2}').stdout)
+    assert (told["value"], told["cost"]) == (0.5, 2.0)
+
+
+def test_export(tmp_path, capfd):
+    job = write_job(tmp_path, "trials = 3\n" + ECHO)
+    main(["tune", str(job), "--quiet"])
+    capfd.readouterr()
+    trials = said(capfd, "trials", job)
+    assert [(t["trial"], t["value"], t["cost"]) for t in trials] == [
+        (n, t["params"]["x"], t["params"]["y"]) for n, t in enumerate(trials)
+    ]
+    assert said(capfd, "export", job, "--format", "json") == trials
+    assert main(["export", str(job), "--format", "jsonl"]) == 0
+    assert [json.loads(line) for line in capfd.readouterr().out.splitlines()] == trials
+    assert main(["export", str(job), "--output", str(tmp_path / "out.csv")]) == 0
+    assert capfd.readouterr().out == ""
+    assert stat.S_IMODE((tmp_path / "out.csv").stat().st_mode) == 0o600
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
+    assert [float(row["params.x"]) for row in rows] == [t["params"]["x"] for t in trials]
+    assert [float(row["cost"]) for row in rows] == [t["cost"] for t in trials]
+    assert "cannot be written" in said(capfd, "export", job, "--output", tmp_path / "no" / "where", status=2)
+
+
+def test_a_study_goes_on_in_python_and_back(tmp_path, capfd):
+    job = write_job(tmp_path, "budget = 8.0\n" + ECHO)
+    main(["tune", str(job), "--budget", "4", "--quiet"])
+    capfd.readouterr()
+    spent = said(capfd, "status", job)["spent"]
+    storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'job.db'}")
+    study = optuna.load_study(study_name="job", storage=storage, sampler=PBGISampler(budget=8.0, seed=0))
+    trial = study.ask()
+    x, y = trial.suggest_float("x", 0.0, 1.0), trial.suggest_float("y", 0.5, 1.5)
+    trial.set_user_attr("cost", y)
+    study.tell(trial, x)
+    storage.engine.dispose()
+    main(["tune", str(job), "--quiet"])
+    final = json.loads(capfd.readouterr().out)
+    assert spent + y < final["spent"] <= 8.0
+    assert final["trials"]["running"] == 0
+
+
+def test_foreign_trials_count_against_the_budget(tmp_path, capfd):
+    job = write_job(tmp_path, "budget = 8.0\n" + ECHO)
+    said(capfd, "ask", job)
+    said(capfd, "tell", job, 0, "--value", 1, "--cost", 1)
+    storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'job.db'}")
+    study = optuna.load_study(study_name="job", storage=storage)
+    other = optuna.trial.create_trial(value=1.0, user_attrs={"cost": 7.0})
+    study.add_trial(other)
+    storage.engine.dispose()
+    assert "the budget of" in said(capfd, "ask", job, status=4)
+    assert said(capfd, "status", job)["spent"] == 8.0
+
+
+def test_no_study_yet(tmp_path, capfd):
+    job = write_job(tmp_path, "budget = 8.0\n" + ECHO)
+    for command in ("status", "best", "trials", "export"):
+        assert "there is no study yet" in said(capfd, command, job, status=3)
+    assert "there is no study yet" in said(capfd, "status", tmp_path / "none.db", status=3)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["job.toml"]
+
+
+def test_other_studies_are_told_apart(tmp_path, capfd):
+    storage = f"sqlite:///{tmp_path / 'all.db'}"
+    for name in ("a.toml", "b.toml"):
+        said(capfd, "ask", write_job(tmp_path, "budget = 8.0\n" + ECHO, name), "--storage", storage)
+    assert "there are ['a', 'b']" in said(capfd, "status", tmp_path / "all.db", status=2)
+    assert said(capfd, "status", tmp_path / "all.db", "--study-name", "b")["study"] == "b"
+
+
+def test_a_storage_beside_the_job(tmp_path, capfd, monkeypatch):
+    """A relative file is meant from the job file, wherever the command is run."""
+    job = write_job(tmp_path, "storage = 'sqlite:///mine.db'\nbudget = 8.0\n" + ECHO)
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    said(capfd, "ask", job)
+    assert (tmp_path / "mine.db").exists()
+    said(capfd, "ask", job, "--storage", "sqlite:///here.db")
+    assert (tmp_path / "sub" / "here.db").exists()
+
+
+# Boxes ---------------------------------------------------------------------------------------------------------------
+
+BOXES = """
+budget = 200.0
+[[box]]
+name = "Steady & Sons"
+cost = 90.0
+reward = { gaussian = [62.0, 4.0] }
+[[box]]
+cost = 180.0
+reward = { values = [20.0, 105.0], probabilities = [0.8, 0.2] }
+[[box]]
+cost = { gamma = { a = 2.0, scale = 30.0 } }
+[box.reward]
+samples = [48.0, 57.0, 61.0, 66.0, 72.0]
+"""
+
+
+def test_boxes(tmp_path, capfd):
+    path = write_job(tmp_path, BOXES, "boxes.toml")
+    boxes = [Box(Gaussian(62, 4), 90), Box(Discrete([20, 105], [0.8, 0.2]), 180), Box([48, 57, 61, 66, 72], 60)]
+    plan = solve(boxes, budget=200)
+    found = said(capfd, "boxes", path)
+    assert [entry["box"] for entry in found["order"]] == list(plan.order)
+    assert [entry["index"] for entry in found["order"]] == pytest.approx([plan.indices[i] for i in plan.order])
+    assert {entry["name"] for entry in found["order"]} == {"Steady & Sons", "box 1", "box 2"}
+    for key in ("value", "spend", "net", "cost_scale", "go_on_probability", "slack"):
+        assert found[key] == pytest.approx(getattr(plan, key))
+    rich = said(capfd, "boxes", path, "--budget", 330)
+    assert rich["slack"] is True
+    # A Gaussian prize has no bound; the others are worth their largest value.
+    assert {entry["box"]: entry["index"] for entry in rich["order"]} == {0: None, 1: 105.0, 2: 72.0}
+    game = said(capfd, "boxes", path, "--play", 0)["game"]
+    assert game == said(capfd, "boxes", path, "--play", 0)["game"]
+    assert game["spent"] == pytest.approx(sum(opening["cost"] for opening in game["openings"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "box: there must be at least one [[box]]"),
+        ("[[box]]\ncost = 1\n", ":1: box[0]: needs a reward"),
+        ("[[box]]\ncost = -1\nreward = { gaussian = [0.0, 1.0] }\n", ":1: box[0]: cost must be positive"),
+        (BOXES + "[[box]]\ncost = 1\nreward = { gauss = [1] }\n", ":16: box[3].reward: must be gaussian"),
+        (BOXES + "[[box]]\ncost = 1\nreward = { samples = [] }\n", ":14: box[3]"),
+        (BOXES.replace("0.8", "0.9"), ":9: box[1].reward: probabilities must sum to one"),
+        (BOXES.replace("a = 2.0", "b = 2.0"), ":11: box[2].cost"),
+        (BOXES.replace("200.0", "20.0"), ":2: budget: budget must be at least the cost of the cheapest box"),
+        ("colour = 1\n" + BOXES, ":1: colour: no such key"),
+        ("cost_scale = 1\n" + BOXES, "give cost_scale or budget, not both"),
+        ("[[box]]\ncost = 1\nreward = { test = [1] }\n", ":3: box[0].reward: must be gaussian"),
+    ],
+)
+def test_mistakes_in_boxes(tmp_path, capfd, text, says):
+    path = write_job(tmp_path, text, "boxes.toml")
+    err = said(capfd, "boxes", path, status=2)
+    assert err.startswith(f"pbgi: {path}")
+    assert says in err
+
+
+# The whole -----------------------------------------------------------------------------------------------------------
+
+
+def test_help_needs_next_to_nothing():
+    code = "import sys, pbgi.cli\ntry: pbgi.cli.main(['--help'])\nexcept SystemExit: print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    assert not {"numpy", "optuna", "scipy", "sqlalchemy"} & set(loaded)
+
+
+def test_help_is_quick():
+    """Processor seconds of the whole process, the median of five: a busy machine does not change them much."""
+    import resource
+
+    def used() -> float:
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    seconds = []
+    for _ in range(5):
+        before = used()
+        subprocess.run([*PBGI, "--help"], check=True, capture_output=True)
+        seconds.append(used() - before)
+    assert statistics.median(seconds) < 0.5
+
+
+@pytest.mark.parametrize("command", ["tune", "ask", "tell", "status", "best", "trials", "export", "boxes"])
+def test_every_command_has_help(command, capfd):
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    assert "usage: pbgi" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [[], ["tun"], ["tune"], ["status", "a", "b"], ["tell", "a", "x"]])
+def test_bad_usage(arguments, capfd):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert "usage: pbgi" in capfd.readouterr().err
+
+
+def test_a_mistake_of_ours_shows_no_password(tmp_path, capfd, monkeypatch):
+    def broken(*_):
+        raise ZeroDivisionError("postgresql://me:s3cr3t@host/db")
+
+    monkeypatch.setattr("pbgi.cli.job.read_job", broken)
+    assert main(["status", str(tmp_path / "job.toml")]) == 70
+    err = capfd.readouterr().err
+    assert "ZeroDivisionError" in err
+    assert "s3cr3t" not in err
+
+
+def test_a_closed_pipe_is_no_drama(tmp_path):
+    job = write_job(tmp_path, "trials = 1\n" + ECHO)
+    run("tune", job)
+    worker = subprocess.Popen([*PBGI, "trials", job], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    worker.stdout.close()
+    time.sleep(0.05)
+    assert "Traceback" not in worker.stderr.read()
+    worker.stderr.close()
+    worker.wait()
+
+
+# The page ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_knows_every_key_and_exit_code():
+    text = PAGE.read_text()
+    assert [key for key in ("parameters", *RULES) if not re.search(rf"^\| `{key}` ", text, re.MULTILINE)] == []
+    codes = {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)}
+    assert codes == {int(code) for code in ExitCode} | {129}
+
+
+def test_the_jobs_and_problems_of_the_page_are_good(tmp_path, capfd):
+    blocks = re.findall(r"^```toml\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    jobs = [block for block in blocks if "[parameters]" in block]
+    assert len(blocks) - len(jobs) == 1
+    for text in jobs:
+        read_job(write_job(tmp_path, text))
+    (problem,) = [block for block in blocks if block not in jobs]
+    assert said(capfd, "boxes", write_job(tmp_path, problem, "boxes.toml"))["order"]
+    assert (PAGE.parent.parent / "examples" / "tune" / "job.toml").read_text() in blocks

@@ -1,0 +1,69 @@
+"""One worker process on a database server: python postgresql_worker.py URL BUDGET (patient|plain).
+
+A patient worker does what docs/postgresql.md advises; a plain one leaves everything to `study.optimize`. For each result
+that the study has taken, a line is printed: the number of the trial and its value.
+"""
+
+import sys
+import time
+
+import optuna
+from optuna.distributions import IntDistribution
+
+import pbgi
+from pbgi.integrations.optuna import BudgetCallback, PBGISampler
+from pbgi.integrations.optuna.kept import patiently
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+GRID = {"i": IntDistribution(0, 7), "j": IntDistribution(0, 7)}
+
+
+def price(params):
+    return 1.0 + params["i"]
+
+
+def suggest(trial):
+    return trial.suggest_int("i", 0, 7), trial.suggest_int("j", 0, 7)
+
+
+def train(params):
+    time.sleep(0.05)
+    return (params["i"] - 3) ** 2 + (params["j"] - 2) ** 2
+
+
+def acknowledge(trial, value):
+    print(trial.number, value, flush=True)
+
+
+def work_patiently(study):
+    stop = BudgetCallback()
+    while stop.reason(study) is None:
+        trial = patiently(study.ask)
+        try:
+            patiently(lambda trial=trial: suggest(trial))
+        except optuna.TrialPruned:  # nothing fits any more
+            patiently(lambda trial=trial: study.tell(trial, state=optuna.trial.TrialState.PRUNED))
+            return
+        value = train(trial.params)
+        patiently(lambda trial=trial, value=value: study.tell(trial, value, skip_if_finished=True))
+        acknowledge(trial, value)
+
+
+def work_plainly(study):
+    def objective(trial):
+        i, j = suggest(trial)
+        return train({"i": i, "j": j})
+
+    callbacks = [lambda _, trial: acknowledge(trial, trial.value) if trial.values else None, BudgetCallback()]
+    study.optimize(objective, callbacks=callbacks)
+
+
+def main(url, budget, how):
+    storage = optuna.storages.RDBStorage(url, engine_kwargs={"pool_pre_ping": True})
+    sampler = PBGISampler(budget=budget, cost=pbgi.KnownCost(price), search_space=GRID, seed=0)
+    study = optuna.load_study(study_name="shared", storage=storage, sampler=sampler)
+    {"patient": work_patiently, "plain": work_plainly}[how](study)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], float(sys.argv[2]), sys.argv[3])
