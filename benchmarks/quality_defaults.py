@@ -4,8 +4,8 @@ Models, each with the default policy: the default `GPConfig()`, the paper's `GPC
 with a log-normal prior on length scales that widens with the dimension. Problems: Ackley, Levy and Rosenbrock as in the
 paper (d = 4, 8), exact and with noise of 2 % of the range of their values, at uniform cost and at a known one of
 1 + 20 mean(x). Rates, on the exact problems with values as they are, times 100 and divided by 100: `PBGID()`, which
-sets its first rate by itself, and `PBGID(0.1)`. A run's regret is that of the function without noise at the point with
-the best value told, in units of the function.
+sets its first rate by itself, the same with half the largest EI per cost for a rate, and `PBGID(0.1)`. A run's regret
+is that of the function without noise at the point with the best value told, in units of the function.
 
     python benchmarks/quality_defaults.py --seeds 8 --jobs 2           all of it, about an hour of processor time
     python benchmarks/quality_defaults.py --seeds 2 --max-seconds 480  what can be done in that time
@@ -39,7 +39,7 @@ NOISE = 0.02  # of the range: from the 5 % to the 95 % quantile of values at ran
 SCALES = (1.0, 100.0, 0.01)
 FIXED_RATE = 0.1  # the paper's initial rate of PBGI-D
 MODELS = ("default", "paper", "broad")
-RATES = ("automatic", "fixed")
+RATES = {"automatic": pbgi.PBGID(), "half": pbgi.PBGID(initial_share=0.5), "fixed": pbgi.PBGID(FIXED_RATE)}
 # Regrets below this share of the range are taken to be this: they are all as good as nothing.
 FLOOR = 1e-6
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -106,7 +106,7 @@ def final_regret(setting: Setting) -> float:
         cube(d),
         budget=budget(d, setting.cost, setting.n_trials),
         cost=pbgi.UniformCost() if setting.cost == "uniform" else pbgi.KnownCost(price, vectorised=True),
-        policy=pbgi.PBGID() if setting.rate == "automatic" else pbgi.PBGID(FIXED_RATE),
+        policy=RATES[setting.rate],
         model=model_named(setting.model, d),
         seed=setting.seed,
     )
@@ -117,7 +117,9 @@ def final_regret(setting: Setting) -> float:
 # All of them ---------------------------------------------------------------------------------------------------------
 
 
-def settings_of(seed: int, dimensions: Sequence[int], costs: Sequence[str], n_trials: int) -> list[Setting]:
+def settings_of(
+    seed: int, dimensions: Sequence[int], costs: Sequence[str], n_trials: int, only: str | None
+) -> list[Setting]:
     """The runs of one seed; the two comparisons share the runs they have in common."""
     problems = list(itertools.product(NAMED, dimensions))
     models = [
@@ -128,7 +130,7 @@ def settings_of(seed: int, dimensions: Sequence[int], costs: Sequence[str], n_tr
         Setting(f, d, False, cost, scale, "default", rate, n_trials, seed)
         for (f, d), cost, scale, rate in itertools.product(problems, costs, SCALES, RATES)
     ]
-    return list(dict.fromkeys(models + rates))
+    return list(dict.fromkeys([*(models if only != "rates" else []), *(rates if only != "models" else [])]))
 
 
 def run_all(settings: Sequence[Setting], jobs: int, max_seconds: float) -> dict[Setting, float]:
@@ -246,15 +248,18 @@ def main() -> int:
     parser.add_argument("--dimensions", nargs="+", type=int, choices=DIMENSIONS, default=DIMENSIONS)
     parser.add_argument("--costs", nargs="+", choices=COSTS, default=COSTS)
     parser.add_argument("--trials", type=int, default=10, help="per dimension, that the budget is for")
+    parser.add_argument("--only", choices=("models", "rates"), help="one of the two comparisons")
     parser.add_argument("--json", type=Path, help="where to write the numbers")
     arguments = parser.parse_args()
     # Seed by seed, so that whatever time there is gives whole comparisons.
-    problems = arguments.dimensions, arguments.costs, arguments.trials
+    problems = arguments.dimensions, arguments.costs, arguments.trials, arguments.only
     settings = [setting for seed in range(arguments.seeds) for setting in settings_of(seed, *problems)]
     regrets = run_all(settings, arguments.jobs, arguments.max_seconds)
     comparisons = (
         compared({s: r for s, r in regrets.items() if s.scale == 1.0}, "model", MODELS, "models"),
-        compared({s: r for s, r in regrets.items() if s.model == "default"}, "rate", RATES, "first rate of PBGI-D"),
+        compared(
+            {s: r for s, r in regrets.items() if s.model == "default"}, "rate", tuple(RATES), "first rate of PBGI-D"
+        ),
     )
     summary = {comparison.title: show(comparison) for comparison in comparisons if comparison.regrets}
     if arguments.json:

@@ -91,9 +91,12 @@ def _selected(experiment: "Experiment", options: argparse.Namespace) -> "Iterato
 
 
 def _store(options: argparse.Namespace, smoke: bool = False) -> "Store":
+    from paper.condensed import RUNS
     from paper.store import RAW, SMOKE, Store
 
-    return Store(options.results or (SMOKE if smoke else RAW))
+    if options.results is not None or smoke:
+        return Store(options.results or SMOKE)
+    return Store(RAW, RUNS)
 
 
 # Commands ---------------------------------------------------------------------------------------------------------

@@ -119,10 +119,8 @@ def band(curves: ArrayLike) -> Band:
 
 
 def suggestion_seconds(record: Record) -> Floats:
-    """Seconds that each suggestion took, without the points of the start."""
-    seconds = np.array(record["suggest_seconds"], dtype=np.float64)
-    n_start = int(record["n_start"])
-    return seconds[n_start:] if len(seconds) == len(record["values"]) else seconds
+    """Seconds that each suggestion took; nobody suggested the points of the start."""
+    return np.array(record["suggest_seconds"], dtype=np.float64)
 
 
 def seconds_on_grid(record: Record, iterations: ArrayLike) -> Floats:

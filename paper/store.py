@@ -21,10 +21,11 @@ class Store:
 
     Args:
         directory: Made when the first result is written.
+        others: Directories that are read too.
     """
 
-    def __init__(self, directory: Path | str = RAW) -> None:
-        self.directory = Path(directory)
+    def __init__(self, directory: Path | str = RAW, *others: Path) -> None:
+        self.directory, self._others = Path(directory), others
 
     def path(self, experiment: str) -> Path:
         """The file of an experiment."""
@@ -42,9 +43,12 @@ class Store:
             os.fsync(file.fileno())
 
     def load(self, experiments: Iterable[str] | None = None) -> list[dict[str, Any]]:
-        """The records of these experiments, or of all, in the order of their files; each key once."""
-        names = sorted(p.stem for p in self.directory.glob("*.jsonl")) if experiments is None else experiments
-        records = (record for name in names for record in _records(self.path(name)))
+        """The records of these experiments, or of all, in the order of their files; each key once, its own first."""
+        folders = (self.directory, *self._others)
+        if experiments is None:
+            experiments = sorted({path.stem for folder in folders for path in folder.glob("*.jsonl")})
+        files = (folder / f"{name}.jsonl" for name in experiments for folder in folders)
+        records = (record for file in files for record in _records(file))
         by_key: dict[str, dict[str, Any]] = {}
         for record in records:
             by_key.setdefault(record["key"], record)

@@ -1,8 +1,8 @@
 """From the records of runs to summaries, and from summaries to the page: `python -m paper table`.
 
-`results/raw/<experiment>.jsonl` (one run per line) is read if it is there, and merged into the committed summaries
-`results/<experiment>.json`; `docs/paper.md` is made from the summaries alone. A checkout without raw results can redo
-the page and the figures.
+`results/raw/<experiment>.jsonl` (one run per line) is read if it is there, condensed into `results/runs/`, which is
+committed, and merged into the summaries `results/<experiment>.json`; `docs/paper.md` is made from the summaries alone.
+A checkout without raw results can redo the page and the figures, and go on where the last campaign ended.
 """
 
 import argparse
@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from paper.condensed import keep
 from paper.curves import Record, band, best_known, best_so_far, plotted, seconds_on_grid, suggestion_seconds
 from paper.page import EXPLANATIONS, LESSONS, page, read_explanations
 from paper.reference import Panel, Quantity, grid_for, published, published_seconds
-from paper.store import load
+from paper.store import Store
 from paper.summary_file import RESULTS, CurveSummary, read_summaries, write_summaries
 from pbgi.errors import InvalidInputError
 
@@ -93,10 +94,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--docs", type=Path, default=DOCS, help="folder of the page")
     parser.add_argument("--variant", choices=VARIANTS, default=VARIANTS[0], help="which runs to compare")
     arguments = parser.parse_args(argv)
-    raw = arguments.results / "raw"
-    for experiment in sorted(path.stem for path in raw.glob("*.jsonl")):
-        for written in write_summaries(summarise(load(raw, [experiment])), arguments.results):
-            print(f"summarised {written}")
+    raw, runs = arguments.results / "raw", arguments.results / "runs"
+    records = Store(raw, runs).load()
+    for written in [*keep(records, runs), *write_summaries(summarise(records), arguments.results)]:
+        print(f"wrote {written}")
     text = page(
         read_summaries(arguments.results),
         variant=arguments.variant,

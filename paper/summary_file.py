@@ -1,8 +1,8 @@
 """What is kept of results: one summary per curve, in files from which every table and every figure is made.
 
-Raw results hold one run per line and are too large to keep; `results/<experiment>.json` holds statistics over seeds on
-the paper's grid. Numbers are rounded to six significant digits, keys are sorted, and a list stays on one line, so that
-a new run shows as a small difference.
+Raw results are too large to keep; `results/runs/` holds the runs condensed (`paper.condensed`), and
+`results/<experiment>.json` statistics over seeds on the paper's grid. Numbers are rounded to six significant digits,
+keys are sorted, and a list stays on one line, so that a new run shows as a small difference.
 """
 
 import json

@@ -77,18 +77,21 @@ class PBGID:
     """The index at an exchange rate that falls whenever the search would have stopped at the current one.
 
     Args:
-        initial_cost_scale: The rate at the start; by default half the largest expected improvement per cost there, so
-            that the units of objective and cost do not matter.
+        initial_cost_scale: The rate at the start; by default a share of the largest expected improvement per cost
+            there, so that the units of objective and cost do not matter.
         decay: What the rate is divided by when the index of a trial turns out below the best value, its own included.
+        initial_share: The share, where the rate at the start is not given.
     """
 
     initial_cost_scale: float | None = None
     decay: float = 2.0
+    initial_share: float = 0.05
 
     def __post_init__(self) -> None:
         if self.initial_cost_scale is not None:
             set_fields(self, initial_cost_scale=require_positive("initial_cost_scale", self.initial_cost_scale))
         set_fields(self, decay=require_positive("decay", self.decay))
+        set_fields(self, initial_share=require_positive("initial_share", self.initial_share))
         if self.decay <= 1.0:
             raise InvalidInputError(f"decay must be greater than 1; got {self.decay!r}")
 
@@ -113,11 +116,11 @@ class PBGID:
         return self.initial_cost_scale
 
     def _found(self, snapshot: Snapshot, rng: np.random.Generator) -> float | None:
-        """Half the largest expected improvement per cost now."""
+        """A share of the largest expected improvement per cost now."""
         per_cost = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_value, cost_power=1.0)
         found = snapshot.maximise(per_cost, rng)
         # Clipped far outside of any use, to where exp neither overflows nor loses digits.
-        return None if found.x is None else 0.5 * math.exp(min(max(found.value, -700.0), 700.0))
+        return None if found.x is None else self.initial_share * math.exp(min(max(found.value, -700.0), 700.0))
 
     def _n_fired(self, snapshot: Snapshot) -> int:
         """How many trials had an index, known before their value, strictly below the best value up to their own."""

@@ -484,12 +484,13 @@ def test_index_of_the_proposal_is_recorded():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_first_rate_is_half_the_largest_improvement_per_cost(seed):
+def test_first_rate_is_a_share_of_the_largest_improvement_per_cost(seed):
     snapshot = typical(LINE, n=5, seed=seed)
     mean, std = snapshot.model.posterior(FINE)
     per_cost = expected_improvement(mean, std, snapshot.values.max()) / np.exp(snapshot.cost.log_moment(FINE, 1.0))
-    rate = PBGID().propose(snapshot, seeded()).record["initial_cost_scale"]
-    assert rate == pytest.approx(0.5 * per_cost.max(), rel=1e-5)
+    for policy, share in ((PBGID(), 0.05), (PBGID(initial_share=0.5), 0.5)):
+        rate = policy.propose(snapshot, seeded()).record["initial_cost_scale"]
+        assert rate == pytest.approx(share * per_cost.max(), rel=1e-5)
 
 
 def test_first_rate_in_two_dimensions():
@@ -499,7 +500,7 @@ def test_first_rate_in_two_dimensions():
     mean, std = snapshot.model.posterior(X)
     per_cost = expected_improvement(mean, std, snapshot.values.max()) / (1.0 + 20.0 * X.mean(axis=1))
     rate = PBGID().propose(snapshot, seeded()).record["initial_cost_scale"]
-    assert 0.5 * per_cost.max() * (1 - 1e-9) <= rate <= 0.5 * per_cost.max() * 1.01
+    assert 0.05 * per_cost.max() * (1 - 1e-9) <= rate <= 0.05 * per_cost.max() * 1.01
 
 
 def test_first_rate_is_kept():

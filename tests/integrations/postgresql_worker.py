@@ -1,7 +1,7 @@
 """One worker process on a database server: python postgresql_worker.py URL BUDGET (patient|plain).
 
-A patient worker does what docs/postgresql.md advises; a plain one leaves everything to `study.optimize`. For each result
-that the study has taken, a line is printed: the number of the trial and its value.
+A patient worker does what docs/postgresql.md advises; a plain one leaves everything to `study.optimize`. For each
+result that the study has taken, a line is printed: the number of the trial and its value.
 """
 
 import sys
@@ -11,7 +11,7 @@ import optuna
 from optuna.distributions import IntDistribution
 
 import pbgi
-from pbgi.integrations.optuna import BudgetCallback, PBGISampler
+from pbgi.integrations.optuna import BudgetCallback, PBGISampler, kept
 from pbgi.integrations.optuna.kept import patiently
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -50,6 +50,8 @@ def work_patiently(study):
 
 
 def work_plainly(study):
+    kept.SERVER_PATIENCE = 0.5  # for the sake of a fast test
+
     def objective(trial):
         i, j = suggest(trial)
         return train({"i": i, "j": j})

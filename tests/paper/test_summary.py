@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from paper.comparison import Comparison, compare, winners
+from paper.condensed import condensed, keep
 from paper.curves import band, best_known, best_on_grid, best_so_far, plotted, seconds_on_grid
 from paper.page import NOT_EXPLAINED, duration, markdown_table, number, page, read_explanations
 from paper.reference import (
@@ -18,6 +19,7 @@ from paper.reference import (
     published_panels,
     published_seconds,
 )
+from paper.store import Store
 from paper.summary import main, summarise
 from paper.summary_file import best_of_panel, merge, read_summaries, write_summaries
 from pbgi.errors import InvalidInputError
@@ -170,8 +172,6 @@ def test_statistics_by_hand():
 
 def test_seconds_per_suggestion():
     assert seconds_on_grid(record(), [0.0, 0.5, 1.0]).tolist() == [0.5, 1.0, 1.5]
-    with_start = record(suggest_seconds=[9.0, 9.0, 0.5, 1.5])
-    assert seconds_on_grid(with_start, [0.0, 1.0]).tolist() == [0.5, 1.5]
 
 
 # Summaries --------------------------------------------------------------------------------------------------------
@@ -363,4 +363,32 @@ def test_the_command_summarises_and_a_checkout_without_raw_results_redoes_the_pa
     (raw / "synthetic.jsonl").unlink()
     assert main(arguments) == 0
     assert (docs / "paper.md").read_text() == first
-    assert "summarised" in capsys.readouterr().out
+    assert "wrote" in capsys.readouterr().out
+
+
+# Results that are kept --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_a_condensed_run_is_plotted_as_the_run(direction):
+    rng = np.random.default_rng(0)
+    for n_start, n in ((1, 1), (1, 2), (3, 60), (5, 5)):
+        whole = record(rng.normal(size=n), rng.uniform(0.1, 5.0, n), n_start=n_start, direction=direction)
+        short = condensed(whole)
+        grid = np.linspace(0.0, 150.0, 301)
+        for form in ("step", "linear"):
+            expected = plotted(whole, grid, "regret", form)
+            np.testing.assert_allclose(plotted(short, grid, "regret", form), expected, rtol=1e-5, atol=1e-5)
+        assert len(short["values"]) <= max(2, n - n_start + 1)
+        assert condensed(short) == short
+
+
+def test_kept_runs_come_back_and_are_not_run_again(tmp_path):
+    runs = on_ackley("PBGI", (0.4, 0.5, 0.6))
+    (path,) = keep(runs, tmp_path / "runs")
+    assert path.read_text().count("\n") == 3
+    kept = Store(tmp_path / "raw", tmp_path / "runs").load()
+    assert [run["key"] for run in kept] == [run["key"] for run in runs]
+    np.testing.assert_allclose(summarise(kept)[0].linear.median, summarise(runs)[0].linear.median, rtol=1e-6)
+    Store(tmp_path / "raw").append(runs[0])  # also as a raw result: it counts once
+    assert len(Store(tmp_path / "raw", tmp_path / "runs").load()) == 3

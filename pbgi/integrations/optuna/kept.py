@@ -75,14 +75,15 @@ def is_choosing(trial: FrozenTrial) -> bool:
     return marked and not trial.state.is_finished()
 
 
-def patiently(operation: Callable[[], T], patience: float = SERVER_PATIENCE) -> T:
+def patiently(operation: Callable[[], T], patience: float | None = None) -> T:
     """The result of an operation on a study, repeated while the database server cannot be reached.
 
     Args:
         operation: Something that may be done twice with the same effect, `lambda: study.tell(trial, value,
             skip_if_finished=True)`, say.
-        patience: Seconds after which the error is raised.
+        patience: Seconds after which the error is raised; by default those of the sampler, `SERVER_PATIENCE`.
     """
+    patience = SERVER_PATIENCE if patience is None else patience
     begun, told = time.monotonic(), False
     while True:
         try:
@@ -98,10 +99,13 @@ def patiently(operation: Callable[[], T], patience: float = SERVER_PATIENCE) -> 
 
 def _is_server_gone(error: Exception) -> bool:
     """Whether a database server did not answer; a file that is locked or full is another matter."""
-    from sqlalchemy.exc import OperationalError  # Optuna, too, imports it only when needed
+    from sqlalchemy.exc import OperationalError, SQLAlchemyError  # Optuna, too, imports it only when needed
 
-    cause = error.__cause__ if isinstance(error, StorageInternalError) else error
-    return isinstance(cause, OperationalError) and not isinstance(cause.orig, sqlite3.Error)
+    # A connection that breaks in the middle of a transaction is reported as a transaction that cannot go on.
+    cause: BaseException | None = error if isinstance(error, StorageInternalError | SQLAlchemyError) else None
+    while cause is not None and not isinstance(cause, OperationalError):
+        cause = cause.__cause__ or cause.__context__
+    return cause is not None and not isinstance(cause.orig, sqlite3.Error)
 
 
 def trials_of(study: Study) -> list[FrozenTrial]:
