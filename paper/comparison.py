@@ -14,6 +14,7 @@ import numpy as np
 from paper.curves import Band
 from paper.reference import Panel, PublishedCurve, Quantity, published, published_panels
 from paper.summary_file import CurveSummary, best_of_panel
+from pbgi.arrays import Floats
 
 # Two runs of a 16-seed experiment differ by 5 to 15 % in the median; beyond this factor a difference is explained.
 FACTOR = 1.5
@@ -94,6 +95,40 @@ def winners(comparisons: Iterable[Comparison]) -> list[Winner]:
         ours = _best({name: order(float(pair.ours.linear.median[-1])) for name, pair in by_policy.items()})
         found.append(Winner(panel, theirs, ours, len(pairs)))
     return found
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The mean rank of a policy, 1 being best, over the panels where both the paper and we have it."""
+
+    policy: str
+    theirs: float
+    ours: float
+    n_panels: int
+
+
+def standings(comparisons: Iterable[Comparison], cost_is_uniform: bool) -> list[Standing]:
+    """Of each policy, best first here; policies of panels with uniform cost, or of the others."""
+    by_panel: dict[Panel, list[Comparison]] = {}
+    for pair in comparisons:
+        if (pair.theirs.panel.cost == "uniform") == cost_is_uniform:
+            by_panel.setdefault(pair.theirs.panel, []).append(pair)
+    ranks: dict[str, list[tuple[float, float]]] = {}
+    for pairs in by_panel.values():
+        order = partial(final_order, pairs[0].theirs.quantity)
+        theirs = _ranks([order(float(pair.theirs.median[-1])) for pair in pairs])
+        ours = _ranks([order(float(pair.ours.linear.median[-1])) for pair in pairs])
+        for pair, both in zip(pairs, zip(theirs, ours, strict=True), strict=True):
+            ranks.setdefault(pair.ours.policy, []).append(both)
+    means = [Standing(name, *np.mean(own, axis=0).tolist(), len(own)) for name, own in ranks.items()]
+    return sorted(means, key=lambda standing: standing.ours)
+
+
+def _ranks(scores: list[float]) -> Floats:
+    """1 for the lowest; equals share the mean of their ranks."""
+    values = np.array(scores)
+    below, equal = values[:, None] > values, values[:, None] == values
+    return np.asarray(below.sum(axis=1) + (equal.sum(axis=1) + 1) / 2)
 
 
 def _best(scores: Mapping[str, float]) -> str:

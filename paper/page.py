@@ -2,10 +2,10 @@
 
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from paper.comparison import FACTOR, Comparison, compare, final, winners
+from paper.comparison import FACTOR, Comparison, compare, final, standings, winners
 from paper.reference import POLICIES, Panel, published, published_curves, published_panels
 from paper.summary_file import CurveSummary, best_of_panel
 
@@ -125,7 +125,15 @@ def _winners(pairs: Sequence[Comparison]) -> str:
         same = "yes" if winner.ours == winner.theirs else "no"
         rows.append((winner.panel.name, winner.theirs, winner.ours, same, str(winner.n_policies)))
     head = ("panel", "best in the paper", "best here", "same", "policies compared")
-    return "## Who wins\n\n" + markdown_table(head, rows)
+    return "\n".join(["## Who wins\n", markdown_table(head, rows), *_standings(pairs)])
+
+
+def _standings(pairs: Sequence[Comparison]) -> Iterator[str]:
+    for uniform, title in ((True, "uniform"), (False, "varying or unknown")):
+        rows = [(s.policy, f"{s.theirs:.1f}", f"{s.ours:.1f}", str(s.n_panels)) for s in standings(pairs, uniform)]
+        if rows:
+            yield f"Mean rank where costs are {title}, 1 being best:\n"
+            yield markdown_table(("policy", "in the paper", "here", "panels"), rows)
 
 
 def _differences(pairs: Sequence[Comparison], explanations: Mapping[str, Mapping[str, str]]) -> str:

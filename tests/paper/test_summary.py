@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from paper.comparison import Comparison, compare, winners
+from paper.comparison import Comparison, compare, standings, winners
 from paper.condensed import condensed, keep
 from paper.curves import band, best_known, best_on_grid, best_so_far, plotted, seconds_on_grid
 from paper.page import NOT_EXPLAINED, duration, markdown_table, number, page, read_explanations
@@ -287,6 +287,19 @@ def test_winners_are_named_among_the_policies_that_both_have():
 
 
 # The page ---------------------------------------------------------------------------------------------------------
+
+
+def test_mean_ranks_by_hand():
+    """On this panel the paper has LogEIPC before PBGI-D before RS; here PBGI-D and LogEIPC are equal, before RS."""
+    finals = {"LogEIPC": 0.5, "PBGI-D": 0.5, "RS": 3.0}
+    curves = [curve for policy, final in finals.items() for curve in summarise(on_ackley(policy, (final,)))]
+    medians = {policy: published(ACKLEY)[policy].median[-1] for policy in finals}
+    theirs = {policy: 1.0 + sum(other < median for other in medians.values()) for policy, median in medians.items()}
+    found = {standing.policy: standing for standing in standings(compare(curves), cost_is_uniform=False)}
+    assert {policy: standing.ours for policy, standing in found.items()} == {"LogEIPC": 1.5, "PBGI-D": 1.5, "RS": 3.0}
+    assert {policy: standing.theirs for policy, standing in found.items()} == theirs
+    assert {standing.n_panels for standing in found.values()} == {1}
+    assert standings(compare(curves), cost_is_uniform=True) == []
 
 
 @pytest.mark.parametrize(
