@@ -6,14 +6,14 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 .PHONY: help demo test test-slow check format bench paper clean
 
 help:
-	@echo "make demo    play a Pandora's Box problem and draw it (demo-output/)"
+	@echo "make demo    tune a neural network within 60 s of training, beside random search (demo-output/); two or three minutes"
 	@echo "make test    run the tests        make test-slow  the ones that take minutes"
 	@echo "make check   format, lint, types, import direction    make format  mend the first two"
 	@echo "make bench   speed, with its targets"
 	@echo "make paper   figures and docs/paper.md from the results so far (python -m paper run ... makes them)"
 
-demo: .venv/installed-plot
-	$(BIN)/python examples/pandoras_box.py --out demo-output
+demo: .venv/installed-demo
+	$(BIN)/python examples/demo.py --out demo-output
 
 test: .venv/installed-dev
 	$(BIN)/python -m pytest -m "not slow"

@@ -25,6 +25,7 @@ def test_every_example_is_tested():
     tested = {
         "ax_budget",
         "cost_per_sample",
+        "demo",
         "draw_simulators",
         "optuna_study",
         "pandoras_box",

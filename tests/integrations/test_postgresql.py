@@ -1,0 +1,178 @@
+"""Many workers on a PostgreSQL server that goes away and comes back: nothing is lost, nothing is done twice."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("optuna.samplers")
+
+import optuna
+from optuna.exceptions import StorageInternalError
+from optuna.trial import TrialState
+from postgresql_server import PostgresqlServer, server_binaries
+from sqlalchemy.exc import OperationalError, PendingRollbackError
+
+from pbgi.integrations.optuna import cost_summary, fail_abandoned
+from pbgi.integrations.optuna.kept import patiently
+
+WORKER = Path(__file__).with_name("postgresql_worker.py")
+N_WORKERS, BUDGET = 8, 150.0  # the 64 points of the workers' grid cost 288
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """A running server; its password is in a file, not in its URL."""
+    pytest.importorskip("psycopg", reason="needs a driver: pip install 'pbgi[postgresql]'")
+    binaries = server_binaries()
+    if binaries is None:
+        pytest.skip("needs a PostgreSQL server: apt-get install postgresql")
+    server = PostgresqlServer(binaries)
+    try:
+        server.start()
+        server.write_password_file(tmp_path / "pgpass")
+        monkeypatch.setenv("PGPASSFILE", str(tmp_path / "pgpass"))
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture
+def study(server):
+    storage = optuna.storages.RDBStorage(server.url, engine_kwargs={"pool_pre_ping": True})
+    yield optuna.create_study(study_name="shared", storage=storage)
+    storage.engine.dispose()
+
+
+def start_workers(server, how, n_workers):
+    """Worker processes, all with the same seed, and the one that started them."""
+    command = [sys.executable, "-W", "error", WORKER, server.url, str(BUDGET), how, str(n_workers)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def results_of(workers, *, may_fail=False):
+    """Number and value of every trial whose result the study has taken, as the workers were told."""
+    output, errors = workers.communicate(timeout=240)
+    assert may_fail or workers.returncode == 0, errors
+    lines = [line.split() for line in output.splitlines()]
+    return [(int(number), float(value)) for number, value in lines]
+
+
+def completed(study):
+    return study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
+
+
+def wait_for(study, n_completed):
+    until = time.monotonic() + 120.0
+    while len(completed(study)) < n_completed:
+        assert time.monotonic() < until, "the workers do not get on"
+        time.sleep(0.05)
+
+
+def assert_nothing_lost_or_doubled(study, acknowledged):
+    """The study has what the workers were told, each trial once, each point once, within the budget."""
+    numbers = [number for number, _ in acknowledged]
+    assert len(set(numbers)) == len(numbers)
+    stored = {trial.number: trial.value for trial in completed(study)}
+    assert dict(acknowledged).items() <= stored.items()
+    assert [trial.number for trial in study.trials] == list(range(len(study.trials)))
+    points = [(trial.params["i"], trial.params["j"]) for trial in completed(study)]
+    assert len(set(points)) == len(points)
+    prices = sum(1.0 + i for i, _ in points)
+    assert prices <= cost_summary(study).spent <= BUDGET
+
+
+def test_eight_workers_share_a_study_while_the_server_is_stopped_and_started(server, study):
+    workers = start_workers(server, "patient", N_WORKERS)
+    wait_for(study, 12)
+    server.stop()
+    time.sleep(1.0)
+    server.start()
+    wait_for(study, 24)
+    server.crash()
+    server.start()
+    acknowledged = results_of(workers)
+    fail_abandoned(study, older_than=1e-3)  # a trial that was cut off while it was being made
+    assert_nothing_lost_or_doubled(study, acknowledged)
+    assert len(acknowledged) == len(completed(study)) > 24  # and no result was left behind
+    assert BUDGET - cost_summary(study).spent < 8.0  # no price is higher
+    assert {trial.state for trial in study.trials} <= {TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL}
+
+
+def test_workers_that_lose_the_server_are_started_again(server, study):
+    """Those of a plain `study.optimize` may end with an error, and leave trials that nobody will finish."""
+    workers = start_workers(server, "plain", 3)
+    wait_for(study, 6)
+    server.stop()
+    acknowledged = results_of(workers, may_fail=True)
+    assert workers.returncode > 0
+    server.start()
+    assert dict(acknowledged).items() <= {trial.number: trial.value for trial in completed(study)}.items()
+    fail_abandoned(study, older_than=1e-3)
+    acknowledged += results_of(start_workers(server, "plain", 3))
+    assert_nothing_lost_or_doubled(study, acknowledged)
+    assert {trial.state for trial in study.trials} <= {TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL}
+
+
+# Patience, without a server ------------------------------------------------------------------------------------------
+
+
+class Storage:
+    """Fails so many times, and then works."""
+
+    def __init__(self, n_failures, original):
+        self.n_calls, self._n_failures, self._original = 0, n_failures, original
+
+    def __call__(self):
+        self.n_calls += 1
+        if self.n_calls <= self._n_failures:
+            raise StorageInternalError from OperationalError("SELECT 1", {}, self._original)
+        return "done"
+
+
+def test_an_operation_is_repeated_until_the_server_is_back(monkeypatch):
+    monkeypatch.setattr("pbgi.integrations.optuna.kept.PAUSE", 0.0)
+    storage = Storage(3, ConnectionError("the server is away"))
+    assert patiently(storage) == "done"
+    assert storage.n_calls == 4
+
+
+def test_a_transaction_that_was_cut_off_is_repeated(monkeypatch):
+    monkeypatch.setattr("pbgi.integrations.optuna.kept.PAUSE", 0.0)
+    storage = Storage(1, ConnectionError("the server is away"))
+
+    def read():
+        try:
+            return storage()
+        except StorageInternalError as error:
+            try:
+                raise PendingRollbackError from error.__cause__
+            except PendingRollbackError as pending:
+                raise StorageInternalError from pending
+
+    assert patiently(read) == "done"
+
+
+def test_patience_ends():
+    storage = Storage(3, ConnectionError("the server is away"))
+    with pytest.raises(StorageInternalError):
+        patiently(storage, patience=0.0)
+    assert storage.n_calls == 1
+
+
+@pytest.mark.parametrize("original", [sqlite3.OperationalError("disk is full"), sqlite3.OperationalError("locked")])
+def test_a_file_is_not_waited_for(original):
+    storage = Storage(1, original)
+    with pytest.raises(StorageInternalError):
+        patiently(storage)
+    assert storage.n_calls == 1
+
+
+def test_other_errors_are_not_repeated():
+    with pytest.raises(ZeroDivisionError):
+        patiently(lambda: 1 / 0)
