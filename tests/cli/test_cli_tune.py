@@ -195,7 +195,7 @@ def test_everything_made_is_private(tmp_path, capfd):
 
 def test_two_processes_share_the_budget(tmp_path):
     command = (
-        "command = ['sh', '-c', 'sleep 0.05; echo \"{{\\\"value\\\": $1, \\\"cost\\\": $2}}\"', 'sh', '{x}', '{y}']"
+        "command = ['sh', '-c', 'sleep 0.4; echo \"{{\\\"value\\\": $1, \\\"cost\\\": $2}}\"', 'sh', '{x}', '{y}']"
     )
     text = ECHO.replace(ECHO.splitlines()[1], command).replace("low = 0.5, high = 1.5", "low = 1.0, high = 1.2")
     job = write_job(tmp_path, "budget = 14.0\nparallel = 2\n" + text)
