@@ -30,8 +30,7 @@ import optuna
 from optuna.trial import TrialState
 from threadpoolctl import threadpool_limits
 
-from pbgi.integrations.optuna import BudgetCallback, PBGISampler, cost_summary, fail_abandoned
-from pbgi.integrations.optuna.ledger import ledger_of
+from pbgi.integrations.optuna import BudgetCallback, PBGISampler, cost_summary, fail_abandoned, ledger_of
 
 try:
     import matplotlib as mpl

@@ -4,7 +4,9 @@
     GittinsStopCallback    stops when no further trial is worth its price
     BudgetCallback         stops when the budget is spent, over all workers and restarts; works with any sampler
     cost_summary           what was spent, what is held for running trials, what is left
+    ledger_of              the same, trial by trial
     fail_abandoned         ends the trials of workers that were killed
+    patiently              asks a server that is away again, for a while
     NoTrialLeftError       raised inside a trial that does not fit the budget; Optuna prunes the trial
 
 Nothing but the settings lives in the sampler. All that a suggestion depends on is stored with the trials, so a study
@@ -12,7 +14,8 @@ may be stopped, resumed and shared by many processes.
 """
 
 from pbgi.integrations.optuna.callbacks import BudgetCallback, GittinsStopCallback
-from pbgi.integrations.optuna.kept import STOP_KEY
+from pbgi.integrations.optuna.kept import STOP_KEY, patiently
+from pbgi.integrations.optuna.ledger import ledger_of
 from pbgi.integrations.optuna.sampler import NoTrialLeftError, PBGISampler
 from pbgi.integrations.optuna.summary import CostSummary, cost_summary, fail_abandoned
 
@@ -25,4 +28,6 @@ __all__ = [
     "PBGISampler",
     "cost_summary",
     "fail_abandoned",
+    "ledger_of",
+    "patiently",
 ]
