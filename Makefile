@@ -16,7 +16,7 @@ demo: .venv/installed-demo
 	$(BIN)/python examples/demo.py --out demo-output
 
 test: .venv/installed-dev
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-slow: .venv/installed-dev
 	$(BIN)/python -m pytest -m slow
