@@ -254,8 +254,8 @@ class Optimizer:
         snapshot, record = self._snapshot(trials, excluded)
         proposal = self._settings.policy.propose(snapshot, rng)
         if proposal is None:
-            affordable = math.isinf(snapshot.affordable)
-            return _Next(None, {}, "exhausted") if affordable else self._last_resort(trials, seen, excluded, rng)
+            unlimited = math.isinf(snapshot.affordable)
+            return _Next(None, {}, "exhausted") if unlimited else self._last_resort(trials, seen, excluded, rng)
         note = self._settings.stop.note(snapshot, rng)
         return _Next(replace(proposal, record={**proposal.record, **record}), note, None)
 

@@ -28,6 +28,22 @@ MIXED = Space(
 )
 FINITE = Space({"n": Integer(1, 4), "act": Categorical(["relu", "tanh", "gelu"])})
 
+# Values of points in the square that a policy must live with.
+awkward_values = pytest.mark.parametrize(
+    ("X", "values"),
+    [
+        ([[0.3, 0.6]], [2.0]),
+        ([[0.3, 0.6], [0.9, 0.1]], [2.0, -1.0]),
+        ([[0.3, 0.6], [0.9, 0.1], [0.5, 0.5], [0.1, 0.2]], [4.0] * 4),
+        ([[0.3, 0.6]] * 20, list(range(20))),
+        ([[0.3, 0.6], [0.9, 0.1], [0.5, 0.5]], [1e300, -1e300, 0.0]),
+        ([[0.3, 0.6], [0.9, 0.1], [0.5, 0.5]], [1e-300, 3e-300, 2e-300]),
+        ([[0.3, 0.6], [0.9, 0.1], [0.5, 0.5]], [1.0, 2.0, 1e30]),
+        ([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0]], [1e12, 1e12 + 1, 1e12 + 2]),
+    ],
+    ids=["one", "two", "constant", "copies", "huge", "tiny", "outlier", "offset"],
+)
+
 
 def cube(n_floats):
     return Space({f"x{k}": Float(0.0, 1.0) for k in range(n_floats)})

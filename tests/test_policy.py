@@ -13,6 +13,7 @@ from engine_fixtures import (
     MIXED,
     SQUARE,
     add_trial,
+    awkward_values,
     build_snapshot,
     cube,
     expected_improvement,
@@ -127,20 +128,7 @@ def test_no_global_random_state(policy):
 
 
 @every_policy
-@pytest.mark.parametrize(
-    ("X", "values"),
-    [
-        ([[0.3, 0.6]], [2.0]),
-        ([[0.3, 0.6], [0.9, 0.1]], [2.0, -1.0]),
-        ([[0.3, 0.6], [0.9, 0.1], [0.5, 0.5], [0.1, 0.2]], [4.0] * 4),
-        ([[0.3, 0.6]] * 20, list(range(20))),
-        ([[0.3, 0.6], [0.9, 0.1], [0.5, 0.5]], [1e300, -1e300, 0.0]),
-        ([[0.3, 0.6], [0.9, 0.1], [0.5, 0.5]], [1e-300, 3e-300, 2e-300]),
-        ([[0.3, 0.6], [0.9, 0.1], [0.5, 0.5]], [1.0, 2.0, 1e30]),
-        ([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0]], [1e12, 1e12 + 1, 1e12 + 2]),
-    ],
-    ids=["one", "two", "constant", "copies", "huge", "tiny", "outlier", "offset"],
-)
+@awkward_values
 def test_awkward_values(policy, X, values):
     snapshot = build_snapshot(SQUARE, X, values, budget=BUDGET, cost=LearnedCost(), costs=np.arange(1.0, len(X) + 1))
     proposal = policy.propose(snapshot, seeded())

@@ -8,9 +8,10 @@ from typing import Any
 from pbgi.cli.outcome import LEAST_COST, Outcome
 from pbgi.cli.records import trial_records
 from pbgi.cli.study import StudyBook, predicted_cost
-from pbgi.cli.suggest import optimizer_of
+from pbgi.cli.suggest import hand_out
 from pbgi.errors import InvalidInputError, NothingLeftError
 from pbgi.history import check_cost, check_value
+from pbgi.stopping import StopReason
 
 TOLD = ("trial", "value", "cost", "failed", "message")
 
@@ -21,15 +22,11 @@ def ask(book: StudyBook) -> dict[str, Any]:
     Raises:
         NothingLeftError: There is a reason to stop.
     """
-    with book.locked():
-        optimizer = optimizer_of(book.settings, book.trials())
-        reason = optimizer.should_stop()
-        if reason is not None:
-            raise NothingLeftError(reason.message)
-        asked = optimizer.ask()
-        added = book.add(asked, {})
+    added = hand_out(book, {})
+    if isinstance(added, StopReason):
+        raise NothingLeftError(added.message)
     params = book.settings.space.check(added.params)
-    return {"trial": added.number, "params": params, "predicted_cost": asked.predicted_cost}
+    return {"trial": added.number, "params": params, "predicted_cost": predicted_cost(added)}
 
 
 def tell(book: StudyBook, told: Mapping[str, Any]) -> dict[str, Any]:

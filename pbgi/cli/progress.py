@@ -12,6 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.cli.settings import StudySettings
 from pbgi.integrations.optuna.ledger import ledger_of, remaining
+from pbgi.integrations.optuna.summary import best_trial
 
 RECENT = 10  # the latest trials say best what the next ones will cost: the search has gone where it pays
 BAR = 8
@@ -50,7 +51,7 @@ def standing(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Standing
     """Where a study stands."""
     ledger = ledger_of(trials)
     counts = Counter(trial.state for trial in trials)
-    best = best_of(settings, trials)
+    best = best_trial(trials, settings.direction)
     left = remaining(settings.budget, ledger)
     paid = [account.charged for account in ledger.accounts.values() if account.charged > 0.0]
     return Standing(
@@ -65,13 +66,6 @@ def standing(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Standing
         failed=counts[TrialState.FAIL] + counts[TrialState.PRUNED],
         trials_left=_trials_left(settings, len(trials), paid[-RECENT:], left),
     )
-
-
-def best_of(settings: StudySettings, trials: Sequence[FrozenTrial]) -> FrozenTrial | None:
-    """The completed trial with the best value; the first of equals."""
-    sign = 1.0 if settings.direction == "minimize" else -1.0
-    done = [t for t in trials if t.state is TrialState.COMPLETE and t.value is not None and math.isfinite(t.value)]
-    return min(done, key=lambda t: (sign * (t.value or 0.0), t.number)) if done else None
 
 
 def _trials_left(settings: StudySettings, n: int, paid: Sequence[float], left: float | None) -> int | None:

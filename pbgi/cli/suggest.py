@@ -6,18 +6,20 @@ would have got. The notes of the policy travel with the trials.
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.cli import attributes
 from pbgi.cli.settings import StudySettings
+from pbgi.cli.study import StudyBook
 from pbgi.errors import InvalidInputError
 from pbgi.history import TrialState as State
 from pbgi.integrations.optuna.ledger import Account, ledger_of
 from pbgi.optimizer import Optimizer
 from pbgi.space import Space
+from pbgi.stopping import StopReason
 
 _LEAST_BUDGET = 1e-300
 _STATES = {TrialState.RUNNING: State.RUNNING, TrialState.COMPLETE: State.COMPLETE}
@@ -36,6 +38,14 @@ def optimizer_of(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Opti
         saved["budget"] = max(saved["budget"] - held, _LEAST_BUDGET)
     saved["history"] = {"trials": [_entry(i, settings.space, account) for i, account in enumerate(own)]}
     return Optimizer.from_json(json.dumps(saved))
+
+
+def hand_out(book: StudyBook, notes: Mapping[str, Any]) -> FrozenTrial | StopReason:
+    """Choose the next trial and add it, with these notes, before anyone else looks; or why there is none."""
+    with book.locked():
+        optimizer = optimizer_of(book.settings, book.trials())
+        reason = optimizer.should_stop()
+        return book.add(optimizer.ask(), notes) if reason is None else reason
 
 
 def _fits(space: Space, trial: FrozenTrial) -> bool:

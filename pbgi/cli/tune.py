@@ -27,8 +27,9 @@ from pbgi.cli.processes import identity
 from pbgi.cli.progress import Display, Standing, standing
 from pbgi.cli.recovery import RESULT, Earlier, earlier, folder_of, recover
 from pbgi.cli.study import StudyBook, predicted_cost
-from pbgi.cli.suggest import optimizer_of
+from pbgi.cli.suggest import hand_out
 from pbgi.errors import TrialStateError
+from pbgi.stopping import StopReason
 
 # Seconds between two signs of life: a tenth of the time run so far, within these bounds.
 BEAT_SHARE, LEAST_BEAT, MOST_BEAT = 0.1, 1.0, 30.0
@@ -143,14 +144,11 @@ class Tuner:
         if self._n_failed >= self._job.max_failures and not self._n_succeeded:
             self._reason = f"the first {self._n_failed} trials failed; mend the command, or raise max_failures"
             return None
-        with self._book.locked():
-            optimizer = optimizer_of(self._book.settings, self._book.trials())
-            reason = optimizer.should_stop()
-            if reason is not None:
-                self._reason = reason.message
-                return None
-            asked = optimizer.ask()
-            return self._book.add(asked, {attributes.WORKER: identity(os.getpid())})
+        added = hand_out(self._book, {attributes.WORKER: identity(os.getpid())})
+        if isinstance(added, StopReason):
+            self._reason = added.message
+            return None
+        return added
 
     def _start(self, trial: FrozenTrial, paid: Earlier, guard: Guard) -> None:
         space = self._book.settings.space

@@ -6,7 +6,6 @@ import json
 import math
 import re
 import stat
-import statistics
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 import optuna
 import pytest
 from cli_runs import ECHO, PBGI, run, trials_in, write_job
+from processor_seconds import median_seconds
 
 import pbgi
 from pbgi.cli import main
@@ -280,19 +280,7 @@ def test_help_needs_next_to_nothing():
 
 
 def test_help_is_quick():
-    """Processor seconds of the whole process, the median of five: a busy machine does not change them much."""
-    import resource
-
-    def used() -> float:
-        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return usage.ru_utime + usage.ru_stime
-
-    seconds = []
-    for _ in range(5):
-        before = used()
-        subprocess.run([*PBGI, "--help"], check=True, capture_output=True)
-        seconds.append(used() - before)
-    assert statistics.median(seconds) < 0.5
+    assert median_seconds([*PBGI, "--help"]) < 0.5
 
 
 @pytest.mark.parametrize("command", ["tune", "ask", "tell", "status", "best", "trials", "export", "boxes"])

@@ -2,10 +2,10 @@
 
 import datetime as dt
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.history import check_cost
@@ -102,14 +102,18 @@ def _cost_in(ledger: Ledger, state: TrialState) -> float:
     return math.fsum(account.charged + account.reserved for account in accounts)
 
 
+def best_trial(trials: Iterable[FrozenTrial], direction: str) -> FrozenTrial | None:
+    """The completed trial with the best finite value, "minimize" or "maximize"; the first of equals."""
+    sign = 1.0 if direction == "minimize" else -1.0
+    done = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None and math.isfinite(t.value)]
+    return min(done, key=lambda t: (sign * (t.value or 0.0), t.number), default=None)
+
+
 def _best(study: Study, ledger: Ledger) -> Account | None:
-    """The account of the completed trial with the best finite value; the first of equals."""
     if len(study.directions) > 1:
         return None
-    sign = 1.0 if study.direction == StudyDirection.MINIMIZE else -1.0
-    done = [a for a in ledger.accounts.values() if a.trial.state == TrialState.COMPLETE]
-    finite = [(sign * a.trial.value, a) for a in done if a.trial.value is not None and math.isfinite(a.trial.value)]
-    return min(finite, key=lambda pair: pair[0])[1] if finite else None
+    best = best_trial((account.trial for account in ledger.accounts.values()), study.direction.name.lower())
+    return None if best is None else ledger.accounts[best.number]
 
 
 def fail_abandoned(study: Study, *, older_than: float, cost: float | None = None) -> tuple[int, ...]:
