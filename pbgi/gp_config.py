@@ -84,10 +84,10 @@ class Hyperparameters:
 class GPConfig:
     """What a Gaussian process is told before it sees data.
 
-    The default has the paper's priors, which are tight on length scales: broad ones overfit on the few points of an
-    optimisation run. Unlike the paper it learns the noise. Its prior is nearly flat in the logarithm (a factor of a
-    thousand less noise costs 0.7 nats), so a deterministic objective reaches the lower bound, and it falls off
-    exponentially above 1/20 of the variance, so that a few scattered values are not explained as noise alone.
+    The default has the paper's priors, which are tight on length scales; broad ones come out no better. Unlike the
+    paper it learns the noise. Its prior is nearly flat in the logarithm (a factor of a thousand less noise costs 0.7
+    nats), so a deterministic objective reaches the lower bound, and it falls off exponentially above 1/20 of the
+    variance, so that a few scattered values are not explained as noise alone.
 
     Attributes:
         kernel: "matern52", "matern32" or "rbf" (squared exponential).

@@ -7,7 +7,7 @@ is a function of (seed, number of trials): so the same history gives the same su
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -19,9 +19,10 @@ from pbgi.arguments import refuse_unknown_arguments
 from pbgi.arrays import Floats
 from pbgi.cost import Cost, CostModel, KnownCost, LearnedCost, UniformCost, few
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
+from pbgi.fitting import cost_notes, fit_costs, fit_values, paid_trials
 from pbgi.gp_config import GPConfig
 from pbgi.history import History, Note, Trial
-from pbgi.model import MOST_VALUES, ModelKind, fit_model, last_noted, last_number, noted, seen_by_model
+from pbgi.model import ModelKind
 from pbgi.parameter import Parameter
 from pbgi.plain import Value, require_count, require_fields
 from pbgi.policy import Policy
@@ -31,9 +32,6 @@ from pbgi.space import Space
 from pbgi.startup import BOLDNESS, START_SHARE, start_point
 from pbgi.stopping import Situation, StopReason, StopRule
 
-# The model of costs is fitted anew when there are this many times as many costs as at its last fit.
-COST_REFIT = 1.1
-COST_SIZE = "cost_model_size"
 # A trial fits what is left of the budget to within this share of it: ten trials of 0.1 fit a budget of 1, whatever
 # rounding says, and so do ten trials of a learned cost that has always been the same.
 ROUNDING, LEARNING = 1e-12, 1e-4
@@ -46,6 +44,21 @@ class _Next:
     proposal: Proposal | None
     note: Mapping[str, Note]
     nothing_left: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What is believed of m points.
+
+    Attributes:
+        mean: (m,) Expected values, in the units and the direction of the values told.
+        std: (m,) How uncertain they are.
+        cost: (m,) Expected costs; one each while nothing is known of costs.
+    """
+
+    mean: Floats
+    std: Floats
+    cost: Floats
 
 
 class Optimizer:
@@ -227,6 +240,27 @@ class Optimizer:
         """What is left of the budget after reservations; None without a budget."""
         return None if self._budget is None else max(self._budget - self.spent - self.reserved, 0.0)
 
+    def predict(self, points: Sequence[Mapping[str, Value]]) -> Prediction:
+        """What is believed of points now: the value they would give, and what they would cost.
+
+        Args:
+            points: Dicts of parameters.
+
+        Raises:
+            InvalidInputError: A point is not in the space, no trial has completed yet, or no parameter varies.
+        """
+        X = np.array([self._space.to_unit(self._space.check(point)) for point in points])
+        if not self._history.completed or not self._space.dimension:
+            known = f"{len(self._history.completed)} completed trials, {self._space.dimension} parameters that vary"
+            raise InvalidInputError(
+                f"a prediction must have a completed trial and a parameter to stand on; got {known}"
+            )
+        with _threadpools().limit(limits=1):
+            snapshot, _ = self._snapshot(self._history.trials, None)
+            X = X.reshape(len(points), self._space.dimension)
+            mean, std = snapshot.model.posterior(X)
+            return Prediction(self._sign * mean, std, np.exp(snapshot.cost.log_moment(X, 1.0)))
+
     # The next point --------------------------------------------------------------------------------------------------
 
     def _next(self) -> _Next:
@@ -291,25 +325,20 @@ class Optimizer:
     ) -> _Next:
         """Where nothing is expected to fit because few costs are known yet: a point that fits as likely as not."""
         proposal = None
-        if self._cost_is_known(trials) and len(_paid(trials)) < few(self._space.dimension):
+        if self._cost_is_known(trials) and len(paid_trials(trials)) < few(self._space.dimension):
             cost, affordable = self._cost_model(trials), self._affordable()
             proposal = start_point(self._space, seen, cost, affordable, excluded, rng, BOLDNESS)
         return _Next(proposal, {}, "unaffordable" if proposal is None else None)
 
     def _snapshot(self, trials: tuple[Trial, ...], excluded: Floats | None) -> tuple[Snapshot, dict[str, Note]]:
-        completed = seen_by_model(self._history.completed, self._sign)
-        X, values = self._points(completed), np.array([self._sign * (t.value or 0.0) for t in completed])
-        start = last_noted(trials, "value_model", self._space.dimension)
-        kind = self._settings.model
-        model = fit_model(kind, X, values, categorical=self._space.categorical, start=start)
+        values = fit_values(self._settings, trials, self._history.completed, self._points)
         cost = self._cost_model(trials)
-        notes = {"value_model": noted(model.hyperparameters), **self._cost_notes(trials, cost)}
-        record: dict[str, Note] = {name: note for name, note in notes.items() if note is not None}
+        record = {**values.notes, **cost_notes(self._settings, trials, cost)}
         snapshot = Snapshot(
             space=self._space,
-            X=X,
-            values=values,
-            model=model.condition_on_pending(self._points(self._history.running)),
+            X=values.X,
+            values=values.values,
+            model=values.model.condition_on_pending(self._points(self._history.running)),
             cost=cost,
             trials=trials,
             sign=self._sign,
@@ -323,22 +352,7 @@ class Optimizer:
         return snapshot, record
 
     def _cost_model(self, trials: tuple[Trial, ...]) -> CostModel:
-        paid = _paid(trials)
-        kind = self._settings.cost or (LearnedCost() if paid else UniformCost())
-        start = last_noted(trials, "cost_model", self._space.dimension)
-        # How costs vary is soon known: fitting it at every step would take a fifth of the time of a suggestion.
-        due = len(paid) >= COST_REFIT * last_number(trials, COST_SIZE, 0.0)
-        config = GPConfig() if due else GPConfig(hyperparameters=start)
-        paid = paid[-MOST_VALUES:]
-        return kind.fit(self._space, self._points(paid), np.array([t.cost for t in paid], float), config, start)
-
-    def _cost_notes(self, trials: tuple[Trial, ...], cost: CostModel) -> dict[str, Note | None]:
-        """The hyperparameters of the cost, and how many costs they were fitted to."""
-        if cost.hyperparameters is None:
-            return {}
-        fitted = cost.hyperparameters != last_noted(trials, "cost_model", self._space.dimension)
-        size = float(len(_paid(trials))) if fitted else last_number(trials, COST_SIZE, 0.0)
-        return {"cost_model": noted(cost.hyperparameters), COST_SIZE: size}
+        return fit_costs(self._settings, trials, self._points)
 
     def _cost_is_known(self, trials: tuple[Trial, ...]) -> bool:
         """Whether anything can be said of the cost of a point before the first cost was told."""
@@ -415,12 +429,6 @@ class Optimizer:
             optimizer._space.check(trial.params)
         optimizer._history = history
         return optimizer
-
-
-def _paid(trials: tuple[Trial, ...]) -> list[Trial]:
-    """Trials that say what a trial costs. Failures say little of it: they count only while there is nothing else."""
-    known = [t for t in trials if t.cost is not None]
-    return [t for t in known if t.value is not None] or known
 
 
 @cache

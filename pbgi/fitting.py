@@ -1,0 +1,101 @@
+"""The models of a run, fitted to its trials: when they are fitted anew, and what is noted of them.
+
+Hyperparameters, and how many trials they were fitted to, are in the records of trials. So a fit starts where the last
+one ended, whichever process made it, and a fit that would change little is left out.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pbgi.arrays import Floats
+from pbgi.cost import CostModel, LearnedCost, UniformCost
+from pbgi.gp_config import GPConfig
+from pbgi.history import Note, Trial
+from pbgi.model import MOST_VALUES, Model, fit_model, last_noted, last_number, noted, seen_by_model
+from pbgi.settings import Settings
+
+# From so many values on the model is fitted anew only when there are this many times as many as at its last fit, or
+# something better than it had seen: by then a fit changes little, and at n = 1000 it is six sevenths of a suggestion.
+MANY_VALUES, VALUE_REFIT = 250, 1.02
+# How costs vary is soon known: fitting it at every step would take a fifth of the time of a suggestion.
+COST_REFIT = 1.1
+# Names of notes: hyperparameters, and how many trials they were fitted to.
+VALUE_MODEL, VALUE_SIZE = "value_model", "value_model_size"
+COST_MODEL, COST_SIZE = "cost_model", "cost_model_size"
+
+Rows = Callable[[tuple[Trial, ...]], Floats]
+"""The points of trials in the unit cube, (n, d)."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedValues:
+    """What is believed of values; larger is better.
+
+    Attributes:
+        X: (n, d) Points that the model has seen.
+        values: (n,) Their values.
+        model: What it makes of them.
+        notes: What the next fit wants to know.
+    """
+
+    X: Floats
+    values: Floats
+    model: Model
+    notes: Mapping[str, Note]
+
+
+def fit_values(settings: Settings, trials: tuple[Trial, ...], completed: tuple[Trial, ...], rows: Rows) -> FittedValues:
+    """Fit the model of values to completed trials."""
+    kind, start = settings.model, last_noted(trials, VALUE_MODEL, settings.space.dimension)
+    n_fitted = int(last_number(trials, VALUE_SIZE, 0.0))
+    due = start is None or refit_is_due(larger_is_better(completed, settings.sign), n_fitted)
+    if not due and isinstance(kind, GPConfig) and kind.hyperparameters is None:
+        kind = replace(kind, hyperparameters=start)
+    seen = seen_by_model(completed, settings.sign)
+    X, values = rows(seen), larger_is_better(seen, settings.sign)
+    model = fit_model(kind, X, values, categorical=settings.space.categorical, start=start)
+    found = noted(model.hyperparameters)
+    size = float(len(completed) if due else n_fitted)
+    return FittedValues(X, values, model, {} if found is None else {VALUE_MODEL: found, VALUE_SIZE: size})
+
+
+def refit_is_due(values: Floats, n_fitted: int) -> bool:
+    """Whether to fit a model of all these values, larger is better, when the last fit had the first `n_fitted`."""
+    n = len(values)
+    if n < MANY_VALUES or n >= VALUE_REFIT * n_fitted:
+        return True
+    return float(values[n_fitted:].max(initial=-np.inf)) > float(values[:n_fitted].max())
+
+
+def larger_is_better(completed: tuple[Trial, ...], sign: float) -> Floats:
+    """Values of completed trials, times the sign of the direction."""
+    return np.array([sign * (t.value or 0.0) for t in completed])
+
+
+def fit_costs(settings: Settings, trials: tuple[Trial, ...], rows: Rows) -> CostModel:
+    """Fit the model of costs to what was paid."""
+    paid = paid_trials(trials)
+    kind = settings.cost or (LearnedCost() if paid else UniformCost())
+    start = last_noted(trials, COST_MODEL, settings.space.dimension)
+    due = len(paid) >= COST_REFIT * last_number(trials, COST_SIZE, 0.0)
+    config = GPConfig() if due else GPConfig(hyperparameters=start)
+    seen = paid[-MOST_VALUES:]
+    return kind.fit(settings.space, rows(seen), np.array([t.cost for t in seen], float), config, start)
+
+
+def cost_notes(settings: Settings, trials: tuple[Trial, ...], cost: CostModel) -> dict[str, Note]:
+    """The hyperparameters of the cost, and how many costs they were fitted to."""
+    found = noted(cost.hyperparameters)
+    if found is None:
+        return {}
+    fitted = cost.hyperparameters != last_noted(trials, COST_MODEL, settings.space.dimension)
+    size = float(len(paid_trials(trials))) if fitted else last_number(trials, COST_SIZE, 0.0)
+    return {COST_MODEL: found, COST_SIZE: size}
+
+
+def paid_trials(trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
+    """Trials that say what a trial costs. Failures say little of it: they count only while there is nothing else."""
+    known = tuple(t for t in trials if t.cost is not None)
+    return tuple(t for t in known if t.value is not None) or known

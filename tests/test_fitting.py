@@ -1,0 +1,132 @@
+"""When the models of a run are fitted anew, what they are then, and what a user can ask them."""
+
+import math
+
+import numpy as np
+import pytest
+
+from pbgi import Float, InvalidInputError, KnownCost, LearnedCost, Optimizer
+from pbgi.fitting import MANY_VALUES, VALUE_MODEL, VALUE_REFIT, VALUE_SIZE, refit_is_due
+from pbgi.gp import GP
+from pbgi.gp_config import GPConfig
+from pbgi.gp_fit import fit_gp
+
+SPACE = {"x": Float(0, 1), "y": Float(0, 1)}
+
+
+def told(n, *, direction="minimize", **settings):
+    """An optimizer that was told n values of a smooth function at random points, with costs."""
+    optimizer = Optimizer(SPACE, direction=direction, seed=0, **settings)
+    rng = np.random.default_rng(0)
+    for x, y in rng.random((n, 2)).tolist():
+        optimizer.tell({"x": x, "y": y}, value({"x": x, "y": y}), cost=price({"x": x, "y": y}))
+    return optimizer
+
+
+def value(point):
+    return 40.0 + 3.0 * math.sin(5.0 * point["x"]) + math.cos(4.0 * point["y"])
+
+
+def price(point):
+    return math.exp(point["x"] - 2.0 * point["y"])
+
+
+def as_arrays(trials):
+    return np.array([list(t.params.values()) for t in trials]), np.array([t.value for t in trials])
+
+
+# When ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_fitted", [1, MANY_VALUES - 2])
+def test_few_values_are_fitted_every_time(n_fitted):
+    assert refit_is_due(np.zeros(MANY_VALUES - 1), n_fitted)
+
+
+def test_many_values_are_fitted_when_they_have_grown():
+    n_fitted = 1000
+    enough = math.ceil(VALUE_REFIT * n_fitted)
+    falling = -np.arange(float(enough))
+    assert refit_is_due(falling, n_fitted)
+    assert not refit_is_due(falling[:-1], n_fitted)
+    assert not refit_is_due(falling[:n_fitted], n_fitted)
+
+
+def test_a_new_best_value_is_a_reason_to_fit():
+    values = np.zeros(1005)
+    assert not refit_is_due(values, 1000)
+    values[1002] = 1e-9
+    assert refit_is_due(values, 1000)
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_hyperparameters_stay_until_a_fit_is_due_and_predictions_follow_the_data(direction):
+    worse = {"minimize": 100.0, "maximize": -100.0}[direction]
+    optimizer = told(MANY_VALUES, direction=direction)
+    first = optimizer.ask()
+    assert first.record[VALUE_SIZE] == MANY_VALUES
+    optimizer.tell(first, worse, cost=1.0)
+    second = optimizer.ask()
+    assert (second.record[VALUE_MODEL], second.record[VALUE_SIZE]) == (first.record[VALUE_MODEL], MANY_VALUES)
+    better = {"minimize": 30.0, "maximize": 50.0}[direction]
+    optimizer.tell(second, better, cost=1.0)
+    third = optimizer.ask()
+    assert third.record[VALUE_SIZE] == MANY_VALUES + 2
+    assert third.record[VALUE_MODEL] != first.record[VALUE_MODEL]
+
+
+def test_a_fit_that_is_left_out_uses_all_values():
+    optimizer = told(MANY_VALUES)
+    trial = optimizer.ask()
+    optimizer.tell(trial, 60.0, cost=1.0)
+    X, y = as_arrays([t for t in optimizer.trials if t.value is not None])
+    hyperparameters = fit_gp(X[:-1], -y[:-1]).hyperparameters
+    mean, std = GP.with_hyperparameters(X, -y, hyperparameters).posterior(X[-1:])
+    prediction = optimizer.predict([trial.params])
+    assert prediction.mean == pytest.approx(-mean, rel=1e-9)
+    assert prediction.std == pytest.approx(std, rel=1e-6)
+
+
+# Predictions ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_predictions_are_those_of_the_fitted_process(direction):
+    optimizer = told(30, direction=direction)
+    sign = {"minimize": -1.0, "maximize": 1.0}[direction]
+    X, y = as_arrays(optimizer.trials)
+    points = np.random.default_rng(1).random((5, 2))
+    mean, std = fit_gp(X, sign * y, GPConfig()).posterior(points)
+    prediction = optimizer.predict([{"x": x, "y": y} for x, y in points.tolist()])
+    np.testing.assert_allclose(prediction.mean, sign * mean, rtol=1e-9)
+    np.testing.assert_allclose(prediction.std, std, rtol=1e-9)
+    # The function is smooth and thirty points tell it well.
+    truth = [value({"x": x, "y": y}) for x, y in points.tolist()]
+    assert np.all(np.abs(prediction.mean - truth) < 5 * prediction.std + 1e-3)
+
+
+def test_a_known_cost_is_predicted_as_it_is_and_a_learned_one_closely():
+    points = [{"x": 0.2, "y": 0.9}, {"x": 0.7, "y": 0.4}]
+    expected = [price(point) for point in points]
+    known = told(10, cost=KnownCost(price)).predict(points).cost
+    np.testing.assert_allclose(known, expected, rtol=1e-12)
+    np.testing.assert_allclose(told(40, cost=LearnedCost()).predict(points).cost, expected, rtol=0.05)
+
+
+def test_asking_for_predictions_changes_nothing():
+    plain, asked = told(20, budget=100), told(20, budget=100)
+    before = asked.to_json()
+    asked.predict([{"x": 0.5, "y": 0.5}])
+    assert asked.to_json() == before
+    assert asked.ask().params == plain.ask().params
+
+
+def test_no_points_no_predictions():
+    assert told(5).predict([]).mean.shape == (0,)
+
+
+def test_nothing_is_believed_before_the_first_value():
+    with pytest.raises(InvalidInputError, match="a completed trial and a parameter to stand on; got 0 completed"):
+        Optimizer(SPACE).predict([{"x": 0.5, "y": 0.5}])
+    with pytest.raises(InvalidInputError, match="x"):
+        told(5).predict([{"y": 0.5}])
