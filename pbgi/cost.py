@@ -19,6 +19,9 @@ from pbgi.space import Space
 # What is assumed before costs are fitted: that they vary by a factor of e^2.5, twelve, either way.
 PRIOR_LOG_STD = 2.5
 PRIOR_LENGTH_SCALE = 0.5
+# Another category is taken to cost about as much as this one: to differ by a factor of two, say. With the length scale
+# of numbers it might cost hundreds of times as much, and a start that is wary would try none but the first.
+PRIOR_CATEGORY_SCALE = 4.0
 PRIOR_LOG_NOISE_STD = 0.1
 # Trials are taken to succeed until they fail; a failure is remembered about this far, and never rules a point out.
 SUCCESS_LENGTH_SCALE = 0.3
@@ -111,7 +114,8 @@ def _log_cost_gp(space: Space, X: Floats, log_costs: Floats, config: GPConfig, s
     # Far from what was paid for, a trial is taken to cost as much as the dearest so far: begin warily. The assumed
     # spread counts like two observations beside those that were made.
     variance = (2.0 * PRIOR_LOG_STD**2 + len(log_costs) * float(log_costs.var())) / (2.0 + len(log_costs))
-    assumed = Hyperparameters((PRIOR_LENGTH_SCALE,) * d, variance, PRIOR_LOG_NOISE_STD**2)
+    scales = tuple(PRIOR_CATEGORY_SCALE if is_category else PRIOR_LENGTH_SCALE for is_category in space.categorical)
+    assumed = Hyperparameters(scales, variance, PRIOR_LOG_NOISE_STD**2)
     return GP.with_hyperparameters(
         X, log_costs, assumed, categorical=space.categorical, mean=float(log_costs.max()), standardise=False
     )

@@ -272,8 +272,9 @@ class _BudgetSearch:
         direction = step = -1.0 if self._excess(t) > 0 else 1.0
         while direction * self._excess(t := t + step) < 0 and self._log_cost_scale(t) > -650.0:
             step *= 2.0
-        # Where even the smallest cost_scale in reach spends too little, the rule for 0 is the other side.
-        for _ in range(MOST_TURNS if len(self._dear) > 1 else 0):
+        # Where even the smallest cost_scale in reach spends too little, the rule for 0 is the other side. Nothing lies
+        # between the two, and one that has underflowed to 0 is no other.
+        for _ in range(MOST_TURNS if self._closest()[0].cost_scale > 0.0 else 0):
             if self._done():
                 break
             optimize.brentq(self._excess, *sorted(map(self._t, self._closest())), maxiter=8, disp=False)

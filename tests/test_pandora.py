@@ -395,3 +395,15 @@ GOOD = Gaussian(0, 1)
 def test_bad_input_is_refused(make, message):
     with pytest.raises(InvalidInputError, match=message):
         make()
+
+
+def test_a_budget_that_no_float_above_zero_meets():
+    """The second box is opened nine times in ten only at a cost_scale of about exp(-170000)."""
+    boxes = [Box(Gaussian(0.0, 1.0), 1.0), Box(Gaussian(0.1, 0.002), 1.0)]
+    solution = solve(boxes, budget=1.9)
+    assert solution.spend == pytest.approx(1.9, rel=1e-12)
+    # What opening it always would bring, E max: at such a rate nothing is lost by leaving it closed at times.
+    theta = math.hypot(1.0, 0.002)
+    z = -0.1 / theta
+    best = 0.1 * stats.norm.cdf(-z) + theta * stats.norm.pdf(z)
+    assert solution.value == pytest.approx(best, rel=1e-9)

@@ -8,9 +8,10 @@ from engine_fixtures import FINITE, LINE, MIXED, SQUARE, cube, one_thread  # noq
 
 from pbgi.cost import KnownCost, LearnedCost, UniformCost
 from pbgi.gp_config import GPConfig
+from pbgi.optimizer import Optimizer
 from pbgi.parameter import Categorical, Float, Integer
 from pbgi.space import Space
-from pbgi.startup import default_n_startup, start_point
+from pbgi.startup import START_SHARE, default_n_startup, start_point
 
 UNIFORM = UniformCost().fit(LINE, np.empty((0, 1)), np.empty(0), GPConfig(), None)
 
@@ -195,3 +196,28 @@ def test_one_point_left_of_many():
     excluded = np.delete(X, keep, axis=0)
     proposal = start_point(space, excluded, UNIFORM, math.inf, excluded, np.random.default_rng(0))
     np.testing.assert_array_equal(proposal.x, X[keep])
+
+
+def started(dear, seed, budget=100.0):
+    """A run as far as its start goes, with a learned cost; the category "c" costs so many times what "a" does."""
+    factor = {"a": 1.0, "b": 1.5, "c": dear}
+    space = {"x": Float(0, 1), "y": Float(0, 1), "kind": Categorical(list(factor))}
+    optimizer = Optimizer(space, budget=budget, seed=seed)
+    for _ in range(default_n_startup(3)):
+        trial = optimizer.ask()
+        optimizer.tell(trial, trial.params["x"], cost=factor[trial.params["kind"]] * (1.0 + trial.params["y"]))
+    return optimizer
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_category_is_tried_although_nothing_is_known_of_its_cost(seed):
+    assert {trial.params["kind"] for trial in started(2.0, seed).trials} == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_category_that_turns_out_dear_surprises_the_start_once(seed):
+    """It costs from a tenth to a fifth of the budget, and nothing had told so."""
+    optimizer = started(10.0, seed)
+    start = [trial for trial in optimizer.trials if "index" not in trial.record]
+    assert sum(trial.params["kind"] == "c" for trial in start) <= 1
+    assert sum(trial.charged for trial in start) <= START_SHARE * optimizer.budget + 20.0
