@@ -200,6 +200,11 @@ class Optimizer:
     # What is known ---------------------------------------------------------------------------------------------------
 
     @property
+    def settings(self) -> Settings:
+        """What it was told once and for all, with defaults filled in."""
+        return self._settings
+
+    @property
     def space(self) -> Space:
         """Where points lie."""
         return self._space

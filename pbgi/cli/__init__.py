@@ -1,4 +1,4 @@
-"""The command line: `pbgi tune | ask | tell | status | best | trials | export | boxes`.
+"""The command line: `pbgi tune | ask | tell | status | best | trials | export | report | dashboard | boxes`.
 
     arguments.py commands.py              what can be typed, and what it does
     toml_file.py job.py placeholders.py   what a job file says
@@ -8,6 +8,10 @@
     settings.py suggest.py                what suggestions depend on; the next one
     tune.py recovery.py interruption.py   the loop, what a crash left, signals
     ask_tell.py records.py                for scripts
+    report.py                             a page about a study
+    dashboard.py dashboard_pages.py       pages that follow a study, in optuna-dashboard
+    live_plots.py plot_process.py         their plots, made by another process
+    web_server.py                         who may ask for them
     boxes.py                              Pandora's Box in TOML
     progress.py masking.py errors.py      what people see; exit codes
 

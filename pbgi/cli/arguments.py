@@ -29,6 +29,8 @@ def parser() -> argparse.ArgumentParser:
     _tune(commands)
     _ask_and_tell(commands)
     _records(commands)
+    _report(commands)
+    _dashboard(commands)
     _boxes(commands)
     return top
 
@@ -63,6 +65,26 @@ def _records(commands: Commands) -> None:
     _study(export)
     export.add_argument("--format", choices=("json", "jsonl", "csv"), default="csv")
     export.add_argument("--output", type=Path, help="a file instead of standard output")
+
+
+def _report(commands: Commands) -> None:
+    report = _command(commands, "report", "write one HTML page about a study: the result in words, plots, all trials")
+    _study(report)
+    report.add_argument(
+        "-o", "--output", type=Path, default=Path("report.html"), help="the file; by default report.html"
+    )
+    report.add_argument("--unit", default="", help="the unit of costs, such as s or USD")
+
+
+def _dashboard(commands: Commands) -> None:
+    dashboard = _command(commands, "dashboard", "show a study in the browser while it runs; end it with Ctrl-C")
+    _study(dashboard)
+    dashboard.add_argument(
+        "--port", type=int, default=8080, help="where it listens, 8080 by default; 0 for any free one"
+    )
+    dashboard.add_argument("--host", default="127.0.0.1", help="listen to other machines: they may delete the study")
+    dashboard.add_argument("--unit", default="", help="the unit of costs, such as s or USD")
+    dashboard.add_argument("--no-browser", action="store_true", help="print the address, do not open it")
 
 
 def _boxes(commands: Commands) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pbgi.cli.errors import ExitCode, JobError, StorageError
 from pbgi.cli.masking import masked
-from pbgi.errors import NothingLeftError, PbgiError
+from pbgi.errors import InvalidInputError, NothingLeftError, PbgiError
 
 STORAGE_VARIABLE = "PBGI_STORAGE"
 
@@ -118,6 +118,26 @@ def _export(given: argparse.Namespace) -> int:
     return ExitCode.DONE
 
 
+def _report(given: argparse.Namespace) -> int:
+    from pbgi.cli.report import report
+
+    _print(report(*_found(given), given.output, unit=given.unit))
+    return ExitCode.DONE
+
+
+def _dashboard(given: argparse.Namespace) -> int:
+    from pbgi.cli.dashboard import open_browser, serve
+
+    def ready(address: dict[str, str]) -> None:
+        _print(address)
+        if not given.no_browser:
+            open_browser(address["url"])
+
+    storage, name = _found(given)
+    serve(storage, name, host=given.host, port=given.port, unit=given.unit, ready=ready)
+    return ExitCode.DONE
+
+
 def _boxes(given: argparse.Namespace) -> int:
     from pbgi.cli.boxes import solve_file
 
@@ -144,6 +164,31 @@ def _book(given: argparse.Namespace, *, create: bool = True) -> Any:
         return _book_of_job(job, given.storage, create=create)
     url = given.study if "://" in given.study else url_of_file(Path(given.study))
     return StudyBook.existing(_quiet(lambda: Storage(url, create=False)), given.study_name)
+
+
+def _found(given: argparse.Namespace) -> tuple[Any, str]:
+    """The storage of a study and its name, whichever program made it with Optuna."""
+    from optuna import get_all_study_names
+
+    from pbgi.cli.job import read_job
+    from pbgi.cli.storage import Storage, url_of_file
+
+    name = given.study_name
+    if given.study.endswith(".toml"):
+        job = read_job(Path(given.study))
+        url, name = _url(job, given.storage), name or job.name
+    else:
+        url = given.study if "://" in given.study else url_of_file(Path(given.study))
+    storage = _quiet(lambda: Storage(url, create=False))
+    names = storage.patiently(lambda: get_all_study_names(storage.backend))
+    if name is None and len(names) == 1:
+        name = names[0]
+    if name not in names:
+        wanted = "one of several" if name is None else repr(name)
+        raise InvalidInputError(
+            f"{storage.shown}: a study must be named that is there; got {wanted}; there are {names}"
+        )
+    return storage, name
 
 
 def _book_of_job(job: Any, storage: str | None, *, create: bool = True) -> Any:
@@ -182,5 +227,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "best": _best,
     "trials": _trials,
     "export": _export,
+    "report": _report,
+    "dashboard": _dashboard,
     "boxes": _boxes,
 }

@@ -110,6 +110,11 @@ class PBGISampler(BaseSampler):
         self._start_afresh()
 
     @property
+    def settings(self) -> EngineSettings:
+        """What it was told besides the space."""
+        return self._settings
+
+    @property
     def budget(self) -> float | None:
         """What the study may spend."""
         return self._settings.budget

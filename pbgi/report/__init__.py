@@ -1,0 +1,76 @@
+"""What came of a run, for people: plots, a page, and curves for papers.
+
+    figures            all plots of a run that have something to show, by title
+    plot_...           one of them: best_value, outlook, spending, costs, stop_gauge, cost_scale, slices, parallel
+    write_report       one HTML page with the result in words, the plots and all trials; needs nothing to be read
+    draw_best_value    median and quartiles of several runs on axes of Matplotlib, for papers
+    draw_regret        the same of the distance to a known optimum
+
+Each takes a `pbgi.Result`, a `pbgi.Optimizer` or an Optuna study. Needs `pip install "pbgi[plot]"`. Names are imported
+when they are first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pbgi.report.page import write_report
+    from pbgi.report.plots import (
+        figures,
+        plot_best_value,
+        plot_cost_scale,
+        plot_costs,
+        plot_outlook,
+        plot_parallel,
+        plot_slices,
+        plot_spending,
+        plot_stop_gauge,
+    )
+    from pbgi.report.several import draw_best_value, draw_regret
+
+_HOMES = {
+    "page": ("write_report",),
+    "plots": (
+        "figures",
+        "plot_best_value",
+        "plot_cost_scale",
+        "plot_costs",
+        "plot_outlook",
+        "plot_parallel",
+        "plot_slices",
+        "plot_spending",
+        "plot_stop_gauge",
+    ),
+    "several": ("draw_best_value", "draw_regret"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "draw_best_value",
+    "draw_regret",
+    "figures",
+    "plot_best_value",
+    "plot_cost_scale",
+    "plot_costs",
+    "plot_outlook",
+    "plot_parallel",
+    "plot_slices",
+    "plot_spending",
+    "plot_stop_gauge",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'pbgi.report' has no attribute {name!r}")
+    try:
+        return getattr(import_module(f"pbgi.report.{_HOME_OF[name]}"), name)
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] != "plotly":
+            raise
+        raise ImportError(f'pbgi.report.{name} draws with Plotly: pip install "pbgi[plot]"') from error
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,131 @@
+"""What the model of a run believes now: along each parameter through the best point, and of points all over the space.
+
+An optimizer fits its model for every question, so all points are asked about in one.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pbgi.arrays import Floats
+from pbgi.errors import InvalidInputError
+from pbgi.maximize import build_pool
+from pbgi.model import last_noted
+from pbgi.optimizer import Optimizer
+from pbgi.plain import Value
+
+N_ALONG = 41
+N_SPREAD, N_INCUMBENTS = 512, 3
+# What is assumed where no trial has noted how far values are alike.
+USUAL_LENGTH_SCALE = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """What is believed along one parameter, all others as in the best point.
+
+    Attributes:
+        name: Of the parameter.
+        values: Its values, as the user knows them.
+        mean: Expected values of the objective.
+        std: How uncertain they are.
+        cost: Expected costs.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    mean: Floats
+    std: Floats
+    cost: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Beliefs:
+    """What is believed.
+
+    Attributes:
+        slices: By parameter.
+        X: (m, d) Points of the unit cube: spread all over it, and close to the best trials.
+        mean: (m,) Expected values there, in the user's direction.
+        std: (m,) How uncertain they are.
+        cost: (m,) Expected costs.
+        length_scales: (d,) How far along each coordinate values are alike.
+        categorical: (d,) Which coordinates are categories.
+    """
+
+    slices: tuple[Slice, ...]
+    X: Floats
+    mean: Floats
+    std: Floats
+    cost: Floats
+    length_scales: Floats
+    categorical: np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+
+def beliefs_of(
+    optimizer: Optimizer, in_words: Callable[[Mapping[str, Value]], Mapping[str, Any]], sign: float
+) -> Beliefs | None:
+    """What an optimizer believes; None while no trial has completed, or where nothing varies.
+
+    Args:
+        optimizer: What is asked.
+        in_words: A point of it as the user knows it.
+        sign: 1 if larger values are better, else -1.
+    """
+    if optimizer.best is None or not optimizer.space.dimension:
+        return None
+    along, spread = _along(optimizer), _spread(optimizer, sign)
+    points = optimizer.space.from_unit_many(np.concatenate([*along, spread]))
+    try:
+        found = optimizer.predict(points)
+    except InvalidInputError:
+        return None
+    slices, start = [], 0
+    for name, X in zip(optimizer.space.coordinates, along, strict=True):
+        part = slice(start, start + len(X))
+        values = tuple(in_words(_varying(optimizer, point))[name] for point in points[part])
+        slices.append(Slice(name, values, found.mean[part], found.std[part], found.cost[part]))
+        start += len(X)
+    return Beliefs(
+        slices=tuple(slices),
+        X=spread,
+        mean=found.mean[start:],
+        std=found.std[start:],
+        cost=found.cost[start:],
+        length_scales=_length_scales(optimizer),
+        categorical=optimizer.space.categorical,
+    )
+
+
+def _along(optimizer: Optimizer) -> list[Floats]:
+    """Per coordinate the points (k, d) on the line through the best point; each level once."""
+    space, best = optimizer.space, optimizer.best
+    centre = space.to_unit({} if best is None else best.params)
+    lines = []
+    for j, grid in enumerate(space.grids):
+        few = grid is not None and (len(grid) <= N_ALONG or space.categorical[j])
+        line = np.tile(centre, (len(grid) if few and grid is not None else N_ALONG, 1))
+        line[:, j] = grid if few else np.linspace(0.0, 1.0, N_ALONG)
+        lines.append(np.unique(space.snap(line), axis=0))
+    return lines
+
+
+def _spread(optimizer: Optimizer, sign: float) -> Floats:
+    """Points all over the space and close to the best trials, each once."""
+    space = optimizer.space
+    done = sorted((t for t in optimizer.trials if t.value is not None), key=lambda t: -sign * (t.value or 0.0))
+    incumbents = space.to_unit_many([t.params for t in done[:N_INCUMBENTS]])
+    pool = build_pool(space.dimension, np.random.default_rng(0), n_sobol=N_SPREAD, incumbents=incumbents)
+    return np.unique(space.snap(pool), axis=0)
+
+
+def _length_scales(optimizer: Optimizer) -> Floats:
+    dimension = optimizer.space.dimension
+    noted = last_noted(optimizer.trials, "value_model", dimension)
+    return np.full(dimension, USUAL_LENGTH_SCALE) if noted is None else np.array(noted.length_scales)
+
+
+def _varying(optimizer: Optimizer, point: Mapping[str, Value]) -> dict[str, Value]:
+    return {name: point[name] for name in optimizer.space.coordinates}

@@ -1,0 +1,154 @@
+"""The best value against what was spent, with the budget and a forecast; and what more budget is expected to buy."""
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from pbgi.report.course import Course, is_wide
+from pbgi.report.outlook import Outlook
+from pbgi.report.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    VERMILLION,
+    NothingToShowError,
+    around,
+    faint,
+    figure,
+    log_axis,
+    upright_line,
+)
+from pbgi.report.subject import Subject
+from pbgi.report.wording import amount, label, number, with_unit
+
+BEST_VALUE = "Best value against cost"
+OUTLOOK = "What more budget is expected to buy"
+WORTH_SHOWING = 0.02  # of a budget, that something is left of it
+
+
+def draw_best(subject: Subject) -> go.Figure:
+    """The best value as a staircase, every trial as a dot."""
+    course = Course.of(subject)
+    if subject.best is None:
+        raise NothingToShowError("No trial has given a value yet.")
+    made = figure(BEST_VALUE, x=course.title, y=_value_title(subject))
+    _add_trials(made, subject, course)
+    x, y = course.steps()
+    steps = {"color": BLUE, "width": 3, "shape": "hv"}
+    made.add_scatter(x=x, y=y, mode="lines", name="best so far", line=steps, hoverinfo="skip")
+    forecast = _forecast(subject, course)
+    if forecast is not None:
+        _add_outlook(made, forecast, course.end, "forecast")
+    if subject.budget is not None and not course.counts_trials:
+        words = f"budget {label(amount(subject.budget, subject.unit))}"
+        upright_line(made, subject.budget, words, end=max(course.end, subject.budget))
+    ends = (subject.budget or 0.0) if not course.counts_trials else 0.0
+    made.update_xaxes(range=[0.0, 1.03 * max(course.end, ends)])
+    shown = y if forecast is None else [*y, *forecast.expected, *forecast.high]
+    _scale(made, subject, np.array(shown))
+    return made
+
+
+def draw_outlook(subject: Subject) -> go.Figure:
+    """The expected best value against further spending."""
+    found = subject.outlook
+    if found is None or subject.best is None:
+        raise NothingToShowError("It takes completed trials with costs, and a model of them, to look ahead.")
+    made = figure(OUTLOOK, x=with_unit("Spent from now on", subject.unit), y=_value_title(subject))
+    now = subject.best.value or 0.0
+    made.add_scatter(
+        x=[0.0, float(found.extra[-1])],
+        y=[now, now],
+        mode="lines",
+        name=f"best so far, {number(now)}",
+        line={"color": BLUE, "width": 2, "dash": "dot"},
+        hoverinfo="skip",
+    )
+    _add_outlook(made, found, 0.0, "expected best value")
+    end, left = float(found.extra[-1]), subject.remaining or 0.0
+    if left >= WORTH_SHOWING * end:
+        # Away from the best value so far, which the curve leaves upwards or downwards.
+        at_top = subject.direction == "maximize"
+        upright_line(made, left, f"left {label(amount(left, subject.unit))}", end=end, at_top=at_top)
+    made.update_xaxes(range=[0.0, 1.02 * end])
+    made.update_yaxes(range=around([now], found.expected, found.high))
+    return made
+
+
+def _add_trials(made: go.Figure, subject: Subject, course: Course) -> None:
+    hover = [_hover(subject, trial) for trial in subject.completed]
+    made.add_scatter(
+        x=[course.until[trial.number] for trial in subject.completed],
+        y=[trial.value for trial in subject.completed],
+        mode="markers",
+        name="trial",
+        marker={"color": faint(GREY, 0.75), "size": 6},
+        hovertext=hover,
+        hoverinfo="text",
+    )
+    failed = [t for t in subject.trials if t.value is None and t.charged > 0.0]
+    if failed and not course.counts_trials:
+        made.add_scatter(
+            x=[course.until[trial.number] for trial in failed],
+            y=[0.03] * len(failed),
+            yaxis="y2",
+            mode="markers",
+            name="trial without a value",
+            marker={"color": VERMILLION, "symbol": "x", "size": 8},
+            hovertext=[f"trial {t.number}: {subject.state_of(t)}, cost {number(t.charged)}" for t in failed],
+            hoverinfo="text",
+        )
+        # An axis of their own, at the foot of the figure: they have no value to be drawn at.
+        made.update_layout(yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True})
+
+
+def _add_outlook(made: go.Figure, found: Outlook, start: float, words: str) -> None:
+    """The expected value as a line in its band, from where the run stands."""
+    x = (start + found.extra).tolist()
+    made.add_scatter(
+        x=[*x, *x[::-1]],
+        y=[*found.low, *found.high[::-1]],
+        fill="toself",
+        fillcolor=faint(GREEN, 0.2),
+        line={"width": 0},
+        name="four in five outcomes",
+        hoverinfo="skip",
+    )
+    made.add_scatter(
+        x=x,
+        y=found.expected,
+        mode="lines",
+        name=words,
+        line={"color": GREEN, "width": 2.5, "dash": "dash"},
+        hovertext=[f"after {number(e)} more: {number(v)}" for e, v in zip(found.extra, found.expected, strict=True)],
+        hoverinfo="text",
+    )
+
+
+def _forecast(subject: Subject, course: Course) -> Outlook | None:
+    """The outlook as far as the budget goes; None if there is no budget or nothing is left of it."""
+    left, found = subject.remaining, subject.outlook
+    if found is None or not left or left < WORTH_SHOWING * (subject.budget or 0.0) or course.counts_trials:
+        return None
+    extra = np.linspace(0.0, left, len(found.extra))
+    expected, low, high = (np.interp(extra, found.extra, y) for y in (found.expected, found.low, found.high))
+    return Outlook(extra, expected, low, high, found.n_boxes)
+
+
+def _scale(made: go.Figure, subject: Subject, shown: Any) -> None:
+    """A logarithmic axis where values ask for it; else one that a few wild trials cannot flatten."""
+    values = np.array([trial.value for trial in subject.completed], dtype=np.float64)
+    if is_wide(np.concatenate([values, shown])):
+        made.update_yaxes(**log_axis(np.concatenate([values, shown])))
+    else:
+        made.update_yaxes(range=around(shown, outliers=values))
+
+
+def _hover(subject: Subject, trial: Any) -> str:
+    paid = f", cost {label(amount(trial.charged, subject.unit))}" if trial.charged > 0.0 else ""
+    return f"trial {trial.number}: {number(trial.value)}{paid}"
+
+
+def _value_title(subject: Subject) -> str:
+    return f"{label(subject.value_name).capitalize()} ({subject.direction}d)"

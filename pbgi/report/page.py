@@ -1,0 +1,203 @@
+"""The report: one HTML page with the result in words, the plots and all trials.
+
+The page holds all it needs, Plotly's script included, and its policy (`Content-Security-Policy`) lets it load nothing.
+Only the two scripts whose digests the policy names may run, so that a name which got through as markup could still do
+nothing. Text from users is escaped wherever it stands; data of figures are JSON in which no tag can begin.
+"""
+
+import base64
+import hashlib
+import html
+import os
+import tempfile
+from collections.abc import Iterable
+from datetime import datetime
+from importlib.resources import files
+from pathlib import Path
+
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+
+from pbgi import __version__
+from pbgi.errors import InvalidInputError
+from pbgi.history import Trial
+from pbgi.report.advice import standing, what_to_try
+from pbgi.report.plots import Plot, drawn_plots
+from pbgi.report.subject import Source, Subject, subject_of
+from pbgi.report.wording import number, text
+
+MOST_ROWS, LONG = 2000, 30
+TITLE_HEIGHT = 40
+WIDE_FROM = 2  # panels beside each other are too narrow for a phone: such a figure is moved sideways there
+
+
+def write_report(source: Source, path: str | os.PathLike[str], *, unit: str = "", title: str = "") -> Path:
+    """Write a report on a run to an HTML file, which is there entirely or not at all; one that is there is replaced.
+
+    Args:
+        source: A `pbgi.Result`, a `pbgi.Optimizer` or an Optuna study.
+        path: The file.
+        unit: Of the costs, "s" or "euro", say.
+        title: Of the page; by default the name of the study.
+
+    Returns:
+        The file.
+
+    Raises:
+        InvalidInputError: The source or the unit is none.
+        OSError: The file cannot be written.
+    """
+    if not isinstance(title, str):
+        raise InvalidInputError(f"title must be a str; got {title!r}")
+    target = Path(path)
+    page = report_page(subject_of(source, unit=unit), title).encode("utf-8")
+    _write_whole(target, page)
+    return target
+
+
+def report_page(subject: Subject, title: str = "") -> str:
+    """The page as text."""
+    script, plotly = files("pbgi.report").joinpath("page.js").read_text("utf-8"), get_plotlyjs()
+    style = files("pbgi.report").joinpath("page.css").read_text("utf-8")
+    heading = _escaped(title or (f"Report on {subject.name}" if subject.name else "Report on a search"))
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_policy(plotly, script)}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            f"<title>{heading}</title>",
+            f"<style>\n{style}</style></head>",
+            f"<body><main><h1>{heading}</h1>",
+            _summary(subject),
+            "<noscript><p class=noscript>The plots need JavaScript; all else can be read without it.</p></noscript>",
+            *(_figure(i, plot, drawn) for i, (plot, drawn) in enumerate(_plots(subject))),
+            _trials(subject),
+            f"<footer>Made by pbgi {__version__} on {datetime.now():%Y-%m-%d %H:%M}.</footer>",
+            f"</main><script>{plotly}</script><script>{script}</script></body></html>\n",
+        ]
+    )
+
+
+# The parts -----------------------------------------------------------------------------------------------------------
+
+
+def _summary(subject: Subject) -> str:
+    """The result in words."""
+    cards = []
+    if subject.best is not None:
+        value = f'<p class="value">{_escaped(number(subject.best.value or 0.0, 6))}</p>'
+        rows = "".join(
+            f"<tr><th scope=row>{_escaped(name)}</th><td>{_escaped(v)}</td></tr>"
+            for name, v in subject.best.params.items()
+        )
+        what = f"Best {text(subject.value_name)}"
+        cards.append(_card(what, f"{value}<table>{rows}</table>"))
+    cards.append(_card("Where it stands", _list(standing(subject))))
+    cards.append(_card("What to try next", _list(what_to_try(subject)), "whole"))
+    return f'<section class="summary">{"".join(cards)}</section>'
+
+
+def _card(heading: str, body: str, kind: str = "") -> str:
+    return f'<div class="card {kind}"><h2>{_escaped(heading)}</h2>{body}</div>'
+
+
+def _list(sentences: Iterable[str]) -> str:
+    return "<ul>" + "".join(f"<li>{_escaped(sentence)}</li>" for sentence in sentences) + "</ul>"
+
+
+def _plots(subject: Subject) -> list[tuple[Plot, go.Figure]]:
+    return list(drawn_plots(subject))
+
+
+def _figure(position: int, plot: Plot, drawn: go.Figure) -> str:
+    """A heading, how to read it, and the data of the figure."""
+    is_wide = sum(key.startswith("xaxis") for key in drawn.layout.to_plotly_json()) >= WIDE_FROM
+    # The page has headings of its own; what the title took is taken off.
+    above, height = drawn.layout.margin.t - TITLE_HEIGHT, drawn.layout.height - TITLE_HEIGHT
+    drawn.update_layout(title=None, margin_t=above, height=height)
+    name = f"figure-{position}"
+    return (
+        f"<section><h2>{_escaped(plot.title)}</h2><p class=how>{_escaped(plot.how_to_read)}</p>"
+        f'<div class="scroll{" wide" if is_wide else ""}">'
+        f'<div class="plot" data-figure="{name}" style="height:{drawn.layout.height}px" role="img" '
+        f'aria-label="{_escaped(plot.title)}"></div></div>'
+        f'<script type="application/json" id="{name}">{_json(drawn)}</script></section>'
+    )
+
+
+def _trials(subject: Subject) -> str:
+    """All trials in a table; of very many the latest."""
+    shown = subject.trials[-MOST_ROWS:]
+    if not shown:
+        return ""
+    names = list(dict.fromkeys(name for trial in shown for name in trial.params))
+    heads = ["trial", "state", text(subject.value_name), "cost", "predicted", *names, "message"]
+    head = "".join(f"<th scope=col>{_escaped(name)}</th>" for name in heads)
+    body = "".join(_row(subject, trial, names) for trial in shown)
+    few = "" if len(shown) == len(subject.trials) else f" The latest {len(shown):,} of {len(subject.trials):,}."
+    unit = f" Costs are in {_escaped(subject.unit)}." if subject.unit else ""
+    note = f"<p class=how>{few}{unit}</p>" if few or unit else ""
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<section><h2>All trials</h2>{note}<div class="trials" tabindex="0">{table}</div></section>'
+
+
+def _row(subject: Subject, trial: Trial, names: list[str]) -> str:
+    state = subject.state_of(trial) + (", known before" if trial.external else "")
+    is_best = subject.best is not None and trial.number == subject.best.number
+    paid = None if subject.state_of(trial) == "running" else trial.charged
+    numbers = [None if x is None else number(x, 6) for x in (trial.value, paid, trial.predicted_cost)]
+    cells = [
+        f'<td class="number">{trial.number}</td><td>{state}</td>',
+        *(f'<td class="number">{_escaped(x or "")}</td>' for x in numbers),
+        *(_cell(trial.params.get(name, "")) for name in names),
+        _cell(trial.message or ""),
+    ]
+    return f'<tr class="{"best" if is_best else subject.state_of(trial)}">{"".join(cells)}</tr>'
+
+
+def _cell(value: object) -> str:
+    written = _escaped(value)
+    return f'<td class="long">{written}</td>' if len(written) > LONG else f"<td>{written}</td>"
+
+
+# What keeps it safe --------------------------------------------------------------------------------------------------
+
+
+def _escaped(value: object) -> str:
+    return html.escape(text(value))
+
+
+def _json(drawn: go.Figure) -> str:
+    """The figure as JSON in which no tag begins, so that none can end the script it stands in."""
+    return str(drawn.to_json()).replace("<", "\\u003c")
+
+
+def _policy(*scripts: str) -> str:
+    """Run these scripts, load nothing, send nothing anywhere."""
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    rules = {
+        "default-src": "'none'",
+        "script-src": allowed,
+        "style-src": "'unsafe-inline'",
+        "img-src": "data: blob:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return "; ".join(f"{rule} {value}" for rule, value in rules.items())
+
+
+def _write_whole(path: Path, page: bytes) -> None:
+    """Write beside it first, then put it in its place in one step."""
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".draft")  # mode 0600
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(page)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,250 @@
+"""An Optuna study as the subject of a report.
+
+What trials are charged is counted in `pbgi.integrations.optuna.ledger`, once for the whole package. The model is that
+of a mirror of the study: an optimizer with the settings of its `PBGISampler`, with those that `pbgi tune` keeps in the
+study, or, for any other study, with the usual ones.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.study import Study
+from optuna.trial import FrozenTrial
+from optuna.trial import TrialState as StudyState
+
+from pbgi.errors import InvalidInputError
+from pbgi.frozen import from_plain
+from pbgi.history import Trial, TrialState
+from pbgi.integrations.optuna import STOP_KEY, PBGISampler
+from pbgi.integrations.optuna.distributions import Axis, CommonSpace, SearchSpace
+from pbgi.integrations.optuna.kept import trials_of
+from pbgi.integrations.optuna.ledger import COST_KEY, Account, Ledger, ledger_of
+from pbgi.integrations.optuna.mirror import EngineSettings, Mirror
+from pbgi.optimizer import Optimizer
+from pbgi.parameter import Categorical, Float, Parameter
+from pbgi.plain import Value, plain_value
+from pbgi.policy import POLICIES
+from pbgi.report.subject import Subject
+from pbgi.report.wording import text
+from pbgi.stopping import BudgetSpent, GittinsStop, MaxTrials, Situation, StopReason
+
+SETTINGS_KEY, MESSAGE_KEY = "pbgi:settings", "pbgi:message"
+"""The attributes under which `pbgi tune` keeps its settings in a study, and why a trial failed."""
+# Fitting a model to more trials than this, for a study that has none yet, would take minutes.
+MOST_FITTED = 600
+USUAL = EngineSettings(budget=None, policy=None, cost=None, stop=None, model=None, n_startup_trials=None, seed=0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """What is known of a study besides its trials."""
+
+    settings: EngineSettings
+    unit: str = ""
+    value_name: str = "value"
+
+
+def subject_of_study(study: Study, *, unit: str = "", name: str = "") -> Subject:
+    """The study; what can be shown of it depends on what its trials say.
+
+    Raises:
+        InvalidInputError: It has several objectives.
+    """
+    if len(study.directions) > 1:
+        rule = "a report must be on a study of one objective"
+        raise InvalidInputError(f"{rule}; got {len(study.directions)} directions")
+    told, trials, direction = _told(study), trials_of(study), study.direction.name.lower()
+    sampler = study.sampler if isinstance(study.sampler, PBGISampler) else None
+    ledger = _without_refused(ledger_of(trials) if sampler is None else sampler.ledger(trials))
+    search_space = SearchSpace.of(_common_distributions(study.study_name, trials))
+    words = {axis_name: _words(axis) for axis_name, axis in search_space.axes.items()}
+    optimizer = _optimizer(told.settings, search_space, direction, ledger)
+    in_words, kept = partial(_in_words, words), _kept_reason(study)
+    return Subject(
+        name=name or study.study_name,
+        direction=direction,
+        parameters={axis_name: in_axis.parameter for axis_name, in_axis in words.items()},
+        trials=tuple(_trial(account, search_space, in_words) for account in ledger.accounts.values()),
+        budget=told.settings.budget if kept is None else kept.numbers.get("budget", told.settings.budget),
+        unit=unit or told.unit or ("" if _tells_costs(trials) else "s"),
+        value_name=told.value_name,
+        optimizer=optimizer,
+        in_words=in_words,
+        known_reason=kept,
+        ask_reason=partial(_stop_reason, told.settings, ledger, optimizer),
+        pruned=frozenset(t.number for t in trials if t.state == StudyState.PRUNED),
+    )
+
+
+# What is known of the study ------------------------------------------------------------------------------------------
+
+
+def _told(study: Study) -> _Told:
+    if isinstance(study.sampler, PBGISampler):
+        return _Told(study.sampler.settings)
+    kept = study.user_attrs.get(SETTINGS_KEY)
+    return _Told(USUAL) if not isinstance(kept, Mapping) else _told_by_command_line(kept)
+
+
+def _told_by_command_line(kept: Mapping[str, Any]) -> _Told:
+    """The settings of `pbgi tune`, each checked by whoever uses it."""
+    policy = from_plain("policy", kept.get("policy"), POLICIES)
+    stop: Any = None if kept.get("trials") is None else MaxTrials(kept["trials"])
+    rate = getattr(policy, "cost_scale", None)
+    settings = replace(
+        USUAL,
+        budget=kept.get("budget"),
+        policy=policy,
+        stop=stop if stop is None or rate is None else GittinsStop(rate) | stop,
+        n_startup_trials=kept.get("n_startup_trials"),
+        seed=kept.get("seed"),
+    )
+    Optimizer({"any": Float(0.0, 1.0)}, **vars(settings))  # refuses what a mirror would refuse
+    unit, value_name = str(kept.get("cost", "")), str(kept.get("objective", "value"))
+    return _Told(settings, "s" if unit == "seconds" else unit, value_name)
+
+
+def _tells_costs(trials: Sequence[FrozenTrial]) -> bool:
+    return any(COST_KEY in trial.user_attrs for trial in trials) or not trials
+
+
+def _common_distributions(name: str, trials: list[FrozenTrial]) -> dict[str, BaseDistribution]:
+    """What the completed trials have in common; where there are none, what all have that were begun."""
+    common = CommonSpace().distributions(name, trials)
+    if common or any(trial.state == StudyState.COMPLETE for trial in trials):
+        return common
+    begun = [trial.distributions for trial in trials if trial.distributions]
+    return {key: d for key, d in begun[0].items() if all(other.get(key) == d for other in begun)} if begun else {}
+
+
+def _without_refused(ledger: Ledger) -> Ledger:
+    """The ledger without the trials that never began: the sampler had nothing for them."""
+    accounts = ledger.accounts.items()
+    return Ledger({n: a for n, a in accounts if a.suggestion is None or a.suggestion.refused is None})
+
+
+def _kept_reason(study: Study) -> StopReason | None:
+    """Why a callback has stopped the study."""
+    kept = study.user_attrs.get(STOP_KEY)
+    if not isinstance(kept, Mapping) or not isinstance(kept.get("message"), str):
+        return None
+    numbers = kept.get("numbers")
+    finite = {k: float(v) for k, v in numbers.items() if _is_finite(v)} if isinstance(numbers, Mapping) else {}
+    return StopReason(str(kept.get("rule")), kept["message"], finite)
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _stop_reason(settings: EngineSettings, ledger: Ledger, optimizer: Optimizer | None) -> StopReason | None:
+    """What the rules of the study say now."""
+    situation = Situation((), settings.budget, ledger.spent, ledger.reserved, 1.0, {})
+    reason = BudgetSpent().reason(situation)
+    if reason is not None or optimizer is None or settings is USUAL or not ledger.accounts:
+        return reason
+    reason = optimizer.should_stop()
+    # The optimizer does not see trials without a point, so its numbers are not those of the study.
+    ours = reason is not None and reason.rule == "BudgetSpent"
+    return BudgetSpent().reason(replace(situation, nothing_left="unaffordable")) if ours else reason
+
+
+# The model -----------------------------------------------------------------------------------------------------------
+
+
+def _optimizer(settings: EngineSettings, search_space: SearchSpace, direction: str, ledger: Ledger) -> Optimizer | None:
+    """The optimizer that a sampler would ask, with fewer trials where a first fit would take too long."""
+    if not search_space.axes:
+        return None
+    seen = _fewer(ledger, direction)
+    try:
+        return Mirror(settings).reflect(search_space, direction, seen)
+    except InvalidInputError:  # more was spent on trials that it cannot see than the budget holds
+        return Mirror(replace(settings, budget=None)).reflect(search_space, direction, seen)
+
+
+def _fewer(ledger: Ledger, direction: str) -> Ledger:
+    """All accounts if a model was fitted on the way; else at most MOST_FITTED: the best quarter, and every k-th."""
+    accounts = ledger.accounts
+    if len(accounts) <= MOST_FITTED or any(a.suggestion is not None for a in accounts.values()):
+        return ledger
+    sign = 1.0 if direction == "minimize" else -1.0
+    done = [
+        n for n, a in accounts.items() if a.trial.state == StudyState.COMPLETE and math.isfinite(a.trial.value or 0)
+    ]
+    best = sorted(done, key=lambda n: sign * (accounts[n].trial.value or 0.0))[: MOST_FITTED // 4]
+    every = list(accounts)[:: math.ceil(len(accounts) / (MOST_FITTED - len(best)))]
+    return Ledger({n: a for n, a in accounts.items() if n in {*best, *every}})
+
+
+# Trials in the user's words ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Words:
+    """A parameter as it is shown, and the value shown for each of the engine's."""
+
+    axis: Axis
+    parameter: Parameter
+    choices: tuple[Value, ...] = ()
+
+    def of(self, engine_value: Any) -> Any:
+        return self.choices[engine_value] if self.choices else self.axis.from_engine(engine_value)
+
+
+def _words(axis: Axis) -> _Words:
+    distribution = axis.distribution
+    if isinstance(distribution, CategoricalDistribution):
+        choices = tuple(_plain(choice) for choice in distribution.choices)
+        offered = [choices[position] for position in getattr(axis.parameter, "choices", ())]
+        if len(set(offered)) < len(offered):  # such as inf and "inf"
+            choices = tuple(f"{choice} ({i})" for i, choice in enumerate(choices))
+            offered = [choices[position] for position in getattr(axis.parameter, "choices", ())]
+        return _Words(axis, Categorical(offered), choices)
+    if isinstance(distribution, FloatDistribution) and distribution.step is not None:
+        return _Words(axis, Float(distribution.low, distribution.high))
+    return _Words(axis, axis.parameter)
+
+
+def _in_words(words: Mapping[str, _Words], point: Mapping[str, Value]) -> dict[str, Any]:
+    return {name: words[name].of(value) for name, value in point.items()}
+
+
+def _plain(value: object) -> Value:
+    try:
+        return plain_value("choice", value)
+    except InvalidInputError:
+        return text(value)
+
+
+def _trial(account: Account, search_space: SearchSpace, in_words: Any) -> Trial:
+    """The trial, charged as the ledger says."""
+    trial, suggestion = account.trial, account.suggestion
+    point = search_space.to_engine(trial.params)
+    params = {name: _plain(value) for name, value in trial.params.items()}
+    state, message = _outcome(trial)
+    return Trial(
+        number=trial.number,
+        params=params if point is None else params | in_words(point),
+        state=state,
+        value=trial.value if state is TrialState.COMPLETE else None,
+        cost=account.observed,
+        predicted_cost=(account.reserved or None) if state is TrialState.RUNNING else account.predicted,
+        message=message,
+        record={} if suggestion is None else dict(suggestion.record),
+    )
+
+
+def _outcome(trial: FrozenTrial) -> tuple[TrialState, str | None]:
+    if trial.state == StudyState.RUNNING:
+        return TrialState.RUNNING, None
+    if trial.state == StudyState.COMPLETE and trial.value is not None:
+        if math.isfinite(trial.value):
+            return TrialState.COMPLETE, None
+        return TrialState.FAILED, f"the value of a trial must be finite; got {trial.value!r}"
+    told = trial.user_attrs.get(MESSAGE_KEY)
+    return TrialState.FAILED, told if isinstance(told, str) else None

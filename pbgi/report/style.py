@@ -1,0 +1,147 @@
+"""How figures look: colours that the colour-blind can tell apart, on any background, and axes that say what they show.
+
+The colours are those of Okabe and Ito that stand out from white and from black alike; whatever differs by colour also
+differs by dash, marker or place. Backgrounds are transparent and text is of a grey that can be read on both; the page
+of a report sets text and grid to the reader's scheme (`page.css`).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from pbgi.arrays import Floats
+from pbgi.report.subject import PRUNED
+from pbgi.report.wording import number
+
+BLUE, VERMILLION, GREEN, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8A8A8A"
+TEXT, GRID, EDGE = "#767676", "rgba(128,128,128,0.22)", "rgba(128,128,128,0.55)"
+STATE_COLOURS = {"complete": BLUE, "failed": VERMILLION, PRUNED: PURPLE, "running": GREY}
+STATE_PATTERNS = {"complete": "", "failed": "x", PRUNED: "/", "running": "."}
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+HEIGHT = 420
+ABOVE, BELOW, GAP = 96, 56, 64  # pixels
+
+
+class NothingToShowError(Exception):
+    """A run has nothing that a plot could show; the message says what is missing."""
+
+
+def faint(colour: str, opacity: float) -> str:
+    """A colour that lets through what is behind it."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity:g})"
+
+
+def figure(title: str, *, x: str = "", y: str = "", height: int = HEIGHT) -> go.Figure:
+    """An empty figure with one pair of axes."""
+    made = dressed(go.Figure(), title, height)
+    made.update_xaxes(title_text=x)
+    made.update_yaxes(title_text=y)
+    return made
+
+
+def panels(
+    title: str, names: Sequence[str], *, rows: int, columns: int, heights: Sequence[int], between: float = 0.14
+) -> go.Figure:
+    """An empty figure of small multiples.
+
+    Args:
+        title: Of the whole.
+        names: Above the panels.
+        rows: Number of rows.
+        columns: Number of columns.
+        heights: Of the rows, in pixels.
+        between: Room between two columns, for what is written beside the axes; a share of the width.
+    """
+    inside = float(sum(heights)) + GAP * (rows - 1)
+    made = make_subplots(
+        rows=rows,
+        cols=columns,
+        subplot_titles=list(names),
+        row_heights=list(heights),
+        vertical_spacing=GAP / inside,
+        horizontal_spacing=between,
+    )
+    made.update_annotations(font_size=13)
+    dressed(made, title, round(inside) + ABOVE + BELOW)
+    made.update_layout(legend_y=1.0 + 26.0 / inside)  # above the names of the first panels
+    return made
+
+
+def dressed(made: go.Figure, title: str, height: int = HEIGHT) -> go.Figure:
+    """The figure in our clothes."""
+    made.update_layout(
+        title={"text": title, "x": 0.0, "xref": "paper", "font_size": 17},
+        height=height,
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"family": FONT, "size": 13, "color": TEXT},
+        legend={"orientation": "h", "x": 0.0, "y": 1.0, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"},
+        hoverlabel={"bgcolor": "#222222", "bordercolor": "#888888", "font": {"color": "#ffffff", "family": FONT}},
+        margin={"l": 64, "r": 24, "t": ABOVE, "b": BELOW},
+        hovermode="closest",
+    )
+    axis = {"gridcolor": GRID, "linecolor": EDGE, "zeroline": False, "automargin": True, "separatethousands": True}
+    made.update_xaxes(**axis, exponentformat="power", showline=True)
+    made.update_yaxes(**axis, exponentformat="power", showline=True)
+    return made
+
+
+def blank(title: str, reason: str) -> go.Figure:
+    """A figure that says why there is nothing on it."""
+    made = dressed(go.Figure(), title, 200)
+    made.update_xaxes(visible=False)
+    made.update_yaxes(visible=False)
+    made.add_annotation(text=reason, x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False, font_size=14)
+    return made
+
+
+def log_axis(values: Sequence[float] | Floats) -> dict[str, Any]:
+    """A logarithmic axis for these positive numbers, with a few ticks that are written out."""
+    low, high = float(np.log10(np.min(values))), float(np.log10(np.max(values)))
+    decades = np.arange(np.floor(low), np.ceil(high) + 1.0)
+    if high - low > 2.5:
+        ticks = 10.0 ** decades[:: max(1, round((high - low) / 6.0))]
+    else:
+        ticks = np.outer(10.0**decades, [1.0, 1.5, 2.0, 3.0, 5.0, 7.0] if high - low < 1.0 else [1.0, 2.0, 5.0]).ravel()
+    ticks = ticks[np.isfinite(ticks) & (ticks > 0.0)]
+    margin = 0.04 * (high - low) or 0.1
+    axis = {"type": "log", "tickvals": ticks.tolist(), "ticktext": [number(float(t), 3) for t in ticks]}
+    return axis | {"range": [low - margin, high + margin]}
+
+
+def upright_line(made: go.Figure, x: float, words: str, *, end: float, colour: str = GREY, at_top: bool = True) -> None:
+    """A dashed line from the bottom to the top, with words beside it, towards the middle of an axis up to `end`."""
+    right = x < 0.5 * end
+    made.add_vline(x=x, line={"color": colour, "width": 1.5, "dash": "dash"})
+    made.add_annotation(
+        x=x,
+        y=1.0 if at_top else 0.02,
+        yref="paper",
+        text=words,
+        showarrow=False,
+        xanchor="left" if right else "right",
+        yanchor="top" if at_top else "bottom",
+        xshift=4 if right else -4,
+        font_size=12,
+    )
+
+
+def around(*parts: Sequence[float] | Floats, outliers: Sequence[float] | Floats = ()) -> list[float] | None:
+    """A range for an axis that holds all the parts, and of what may have outliers the middle four fifths.
+
+    Returns:
+        The range, or None where it is best left to Plotly: nothing is given, or numbers are too large to subtract.
+    """
+    middle = np.quantile(outliers, [0.1, 0.9]) if len(outliers) else np.empty(0)
+    every = np.concatenate([np.asarray(part, dtype=np.float64) for part in (*parts, middle)])
+    if not len(every):
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = float(every.min()), float(every.max())
+        margin = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
+        found = [low - margin, high + margin]
+    return found if np.isfinite(found).all() and found[1] - found[0] < np.inf else None

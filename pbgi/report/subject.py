@@ -1,0 +1,197 @@
+"""What is reported on: one record that all plots read, whatever it was made from.
+
+    Result, Optimizer    the run itself
+    optuna Study         of a PBGISampler, of the command line or of any other sampler (`study.py`)
+
+A subject has its trials in the user's words, while the optimizer behind it, which answers questions about the model,
+may see them in others: Optuna's choices are positions to it. `in_words` leads from there to here.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pbgi.arrays import Floats
+from pbgi.errors import InvalidInputError
+from pbgi.history import Trial, TrialState
+from pbgi.optimizer import Optimizer
+from pbgi.parameter import Categorical, Float, Integer, Parameter
+from pbgi.plain import Value
+from pbgi.policy import PBGI
+from pbgi.report.beliefs import Beliefs, beliefs_of
+from pbgi.report.outlook import Outlook, outlook_of
+from pbgi.run import Result
+from pbgi.settings import DIRECTIONS, Settings
+from pbgi.space import Space
+from pbgi.stopping import GittinsStop, StopReason, rules_of
+
+Source: TypeAlias = Any
+"""A `pbgi.Result`, a `pbgi.Optimizer` or an Optuna study; also a `Subject`, which stays as it is."""
+
+PRUNED = "pruned"
+AT_LEAST = 0.5  # of what was spent, that is how far an outlook reaches
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A run to be reported on.
+
+    Attributes:
+        name: Of the run, for people; may be empty.
+        direction: "minimize" or "maximize".
+        parameters: Those that vary, by name, with values as in `trials`.
+        trials: All that was begun, by number.
+        budget: What may be spent, or None.
+        unit: Of the costs; may be empty.
+        value_name: What a value is called.
+        optimizer: What the model is asked through; None if there is nothing to ask.
+        in_words: A point of the optimizer as the user knows it.
+        known_reason: Why it ended, if somebody has noted it.
+        ask_reason: Else what to ask, when it is needed: that may take as long as a suggestion.
+        pruned: Numbers of the trials that were pruned; they count as failed otherwise.
+    """
+
+    name: str
+    direction: str
+    parameters: Mapping[str, Parameter]
+    trials: tuple[Trial, ...]
+    budget: float | None
+    unit: str
+    value_name: str = "value"
+    optimizer: Optimizer | None = None
+    in_words: Callable[[Mapping[str, Value]], Mapping[str, Any]] = dict
+    known_reason: StopReason | None = None
+    ask_reason: Callable[[], StopReason | None] = lambda: None
+    pruned: frozenset[int] = field(default_factory=frozenset)
+
+    @property
+    def sign(self) -> float:
+        """What a value is multiplied with so that larger is better."""
+        return DIRECTIONS[self.direction]
+
+    @cached_property
+    def spent(self) -> float:
+        """Charged for finished trials."""
+        return math.fsum(trial.charged for trial in self.trials)
+
+    @cached_property
+    def reserved(self) -> float:
+        """Held for running trials."""
+        return math.fsum(trial.reserved for trial in self.trials)
+
+    @property
+    def remaining(self) -> float | None:
+        """What is left of the budget after reservations; None without a budget."""
+        return None if self.budget is None else max(self.budget - self.spent - self.reserved, 0.0)
+
+    @cached_property
+    def completed(self) -> tuple[Trial, ...]:
+        """Trials with a value."""
+        return tuple(trial for trial in self.trials if trial.state is TrialState.COMPLETE)
+
+    @cached_property
+    def best(self) -> Trial | None:
+        """The completed trial with the best value; the first of equals."""
+        return max(self.completed, key=lambda t: (self.sign * (t.value or 0.0), -t.number), default=None)
+
+    @cached_property
+    def stop_reason(self) -> StopReason | None:
+        """Why it ended, or None: it goes on, or was interrupted."""
+        return self.known_reason or self.ask_reason()
+
+    @cached_property
+    def exchange_rate(self) -> float | None:
+        """The fixed cost_scale at which the run weighs values against costs, if it has one."""
+        return None if self.optimizer is None else _exchange_rate(self.optimizer.settings)
+
+    @cached_property
+    def cost_scale(self) -> float | None:
+        """The latest cost_scale: the fixed one, or what the policy has come down to."""
+        noted: list[Any] = [trial.record["cost_scale"] for trial in self.trials if "cost_scale" in trial.record]
+        return self.exchange_rate or (float(noted[-1]) if noted else None)
+
+    @cached_property
+    def beliefs(self) -> Beliefs | None:
+        """What the model believes; None if there is nothing to ask."""
+        return None if self.optimizer is None else beliefs_of(self.optimizer, self.in_words, self.sign)
+
+    @cached_property
+    def outlook(self) -> Outlook | None:
+        """What more budget is expected to buy: what is left of it, and at least half as much again as was spent."""
+        if self.beliefs is None or self.best is None or self.best.value is None or self.spent <= 0.0:
+            return None
+        horizon = max(self.remaining or 0.0, AT_LEAST * self.spent)
+        return outlook_of(self.beliefs, self.best.value, self.sign, horizon)
+
+    def state_of(self, trial: Trial) -> str:
+        """Where a trial stands, in a word."""
+        return PRUNED if trial.number in self.pruned else trial.state.value
+
+    def coordinates(self, name: str, trials: Iterable[Trial]) -> tuple[list[Trial], Floats]:
+        """Those of the trials that have this parameter within its bounds, and where in [0, 1] they have it."""
+        parameter = self.parameters[name]
+        inside = [trial for trial in trials if _is_inside(parameter, trial.params.get(name))]
+        return inside, parameter.to_unit([trial.params[name] for trial in inside]) if inside else np.empty(0)
+
+
+def subject_of(source: Source, *, unit: str = "", name: str = "") -> Subject:
+    """What is to be reported on.
+
+    Args:
+        source: A `pbgi.Result`, a `pbgi.Optimizer`, an Optuna study, or a `Subject`.
+        unit: Of the costs, "s" or "euro", say; by default seconds where it is known that they are.
+        name: Of the run; by default the study's.
+
+    Raises:
+        InvalidInputError: It is something else, or a study of several objectives.
+    """
+    if not isinstance(unit, str):
+        raise InvalidInputError(f"unit must be a str, what costs are counted in; got {unit!r}")
+    if isinstance(source, Subject):
+        return source
+    if isinstance(source, Result):
+        return replace(_of_optimizer(source.optimizer, unit, name), known_reason=source.stop_reason)
+    if isinstance(source, Optimizer):
+        return replace(_of_optimizer(source, unit, name), ask_reason=source.should_stop)
+    if hasattr(source, "directions") and hasattr(source, "get_trials"):
+        from pbgi.report.study import subject_of_study
+
+        return subject_of_study(source, unit=unit, name=name)
+    raise InvalidInputError(f"a report must be on a pbgi.Result, a pbgi.Optimizer or an Optuna study; got {source!r}")
+
+
+def varying(space: Space) -> dict[str, Parameter]:
+    """The parameters of a space that vary."""
+    every = {name: space.parameters[name] for name in space.coordinates}
+    return {name: p for name, p in every.items() if isinstance(p, Float | Integer | Categorical)}
+
+
+def _of_optimizer(optimizer: Optimizer, unit: str, name: str) -> Subject:
+    return Subject(
+        name=name,
+        direction=optimizer.settings.direction,
+        parameters=varying(optimizer.space),
+        trials=optimizer.trials,
+        budget=optimizer.budget,
+        unit=unit,
+        optimizer=optimizer,
+    )
+
+
+def _is_inside(parameter: Parameter, value: object) -> bool:
+    try:
+        parameter.check(value)
+    except InvalidInputError:
+        return False
+    return True
+
+
+def _exchange_rate(settings: Settings) -> float | None:
+    """The rate of its stop rule, else of its policy."""
+    rules = [settings.policy, *rules_of(settings.stop)]
+    rates = [rule.cost_scale for rule in rules if isinstance(rule, PBGI | GittinsStop)]
+    return rates[-1] if rates else None
