@@ -1,5 +1,6 @@
 """The same runs as tasks of a Ray cluster, one processor each."""
 
+import logging
 from typing import Any
 
 from paper.pool import ONE_THREAD, ROOT, Finished
@@ -8,7 +9,8 @@ from paper.worker import answer
 from pbgi.errors import InvalidInputError
 
 # What a task does not need of the repository; Ray copies the rest to its nodes.
-LEFT_OUT = [".git", ".venv", "paper/results", "**/__pycache__", ".*_cache"]
+LEFT_OUT = [".git", ".venv", ".hypothesis", ".*_cache", "**/__pycache__", "paper/results"]
+LEFT_OUT += ["/benchmarks", "/docs", "/examples", "/tests"]
 
 
 class RayPool:
@@ -28,7 +30,7 @@ class RayPool:
             raise InvalidInputError(f"--ray needs Ray; got {address!r} without it; pip install 'ray>=2.40'") from None
         self._ray: Any = ray
         environment = {"working_dir": str(ROOT), "excludes": LEFT_OUT, "env_vars": ONE_THREAD}
-        ray.init(address=address, runtime_env=environment, log_to_driver=False)
+        ray.init(address=address, runtime_env=environment, log_to_driver=False, logging_level=logging.ERROR)
         self._task = ray.remote(num_cpus=1, max_retries=0)(answer)
         self._running: dict[Any, Run] = {}
         self.size = max(int(ray.cluster_resources().get("CPU", 1)), 1)

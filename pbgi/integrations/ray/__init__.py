@@ -1,0 +1,18 @@
+"""Ray Tune that knows what trials cost: a searcher, and a stopper for its budget.
+
+    PBGISearch     suggests by the Gittins index, within a budget; running trials are pending and their cost is reserved
+    PBGIStopper    ends the experiment when the budget is spent, running trials included, or no trial is worth its price
+
+`TuneConfig(search_alg=PBGISearch(budget=...), num_samples=-1)` is a whole search: it ends by itself. Needs
+`pip install pbgi[ray]`.
+"""
+
+try:
+    import ray.tune  # noqa: F401 (to say what is missing)
+except ImportError as missing:
+    raise ImportError("pbgi.integrations.ray needs Ray Tune: pip install pbgi[ray]") from missing
+
+from pbgi.integrations.ray.searcher import PBGISearch
+from pbgi.integrations.ray.stopper import PBGIStopper
+
+__all__ = ["PBGISearch", "PBGIStopper"]

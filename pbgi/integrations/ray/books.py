@@ -1,0 +1,307 @@
+"""The trials of an experiment of Tune as trials of an optimizer: who they are, what they have cost, how they ended.
+
+Ray names trials by ids, the engine by numbers. A trial that has ended and is run again, by `Tuner.restore`, is another
+trial of the same point for the engine, and what it costs beyond what was charged before is charged to that one.
+
+Everything here is saved as JSON, see `Books.to_json`.
+"""
+
+import json
+import math
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pbgi.errors import InvalidInputError
+from pbgi.history import Trial, TrialState, check_cost, check_value
+from pbgi.integrations.ray.meter import SECONDS, Meter
+from pbgi.optimizer import Optimizer
+from pbgi.plain import Value, require_fields
+from pbgi.stopping import StopReason
+
+# A cost is positive: what is charged to a trial that never began, or of which nothing at all is known.
+LEAST_COST = 1e-9
+# Seconds after which a trial is given up that was running when the books were saved, and of which nothing was heard
+# since. Ray does not say which of them it runs again; one that it does run is taken up again by its next report.
+PATIENCE = 600.0
+FIELDS = ("optimizer", "trials", "waiting")
+ENTRY_FIELDS = ("number", "meter", "charged_before", "value", "seconds")
+
+
+def now() -> float:
+    """Seconds on a clock of this process."""
+    return time.monotonic()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A trial of Ray's.
+
+    Attributes:
+        number: Of the engine's trial.
+        meter: What it has cost so far, over all attempts.
+        charged_before: What engine's trials that it was before were charged.
+        value: What it has reported last; None if that was not a finite number.
+        seconds: How long ago it was handed out when the books were saved last; time in which nothing ran is not in it.
+        since: The clock at that time.
+        heard_of: Whether it was handed out, or reported anything, since the books were restored.
+    """
+
+    number: int
+    meter: Meter
+    charged_before: float = 0.0
+    value: float | None = None
+    seconds: float = 0.0
+    since: float = field(default_factory=lambda: now())
+    heard_of: bool = True
+
+    @property
+    def age(self) -> float:
+        """Seconds since it was handed out."""
+        return self.seconds + now() - self.since
+
+
+class Books:
+    """The trials of one experiment.
+
+    Args:
+        optimizer: Chooses the points, and holds what became of them.
+        cost_name: Under which name trials report what they cost; None if it is known beforehand.
+        waiting: Points to try first.
+        again: What `Optimizer.from_json` must be given again, since JSON cannot hold it.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        cost_name: str | None,
+        waiting: Iterable[Mapping[str, Value]] = (),
+        again: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.optimizer = optimizer
+        self._cost_name = cost_name
+        self._waiting = [optimizer.space.check(point) for point in waiting]
+        self._again = dict(again or {})
+        self._entries: dict[str, Entry] = {}
+        self._corrected: tuple[tuple[Trial, ...], dict[int, float], Optimizer] | None = None
+
+    # What is known ---------------------------------------------------------------------------------------------------
+
+    def __contains__(self, trial_id: object) -> bool:
+        return trial_id in self._entries
+
+    def trial(self, trial_id: str) -> Trial:
+        """The engine's trial."""
+        return self.optimizer.trials[self._entries[trial_id].number]
+
+    def is_running(self, trial_id: str) -> bool:
+        """Whether the trial has not ended."""
+        return self.trial(trial_id).state is TrialState.RUNNING
+
+    @property
+    def n_running(self) -> int:
+        """How many trials have not ended."""
+        return sum(trial.state is TrialState.RUNNING for trial in self.optimizer.trials)
+
+    @property
+    def knows_costs(self) -> bool:
+        """Whether a trial has ever told its cost."""
+        return any(entry.meter.latest is not None for entry in self._entries.values())
+
+    @property
+    def spent(self) -> float:
+        """Charged for trials that have ended, and what the running ones have reported so far."""
+        return math.fsum([self.optimizer.spent, *(self._so_far(entry) for _, entry in self._running())])
+
+    def ended(self) -> StopReason | None:
+        """Why it is over: the budget is spent, whatever runs, or nothing runs and nothing should begin; else None."""
+        budget = self.optimizer.budget
+        is_spent = budget is not None and self.spent >= budget
+        return self.why_not() if is_spent or not self.n_running else None
+
+    def why_not(self) -> StopReason | None:
+        """Why no trial should begin now, or None. While trials run that may change."""
+        return self._chooser().should_stop()
+
+    def _chooser(self) -> Optimizer:
+        """The optimizer, or if trials cost more than was reserved for them, what it would be had that been known."""
+        trials, holds = self.optimizer.trials, self._holds()
+        if not holds or self.optimizer.budget is None:
+            return self.optimizer
+        if self._corrected is None or self._corrected[:2] != (trials, holds):
+            saved = json.loads(self.optimizer.to_json())
+            for number, hold in holds.items():
+                saved["history"]["trials"][number]["predicted_cost"] = hold
+            self._corrected = trials, holds, Optimizer.from_json(json.dumps(saved), **self._again)
+        return self._corrected[2]
+
+    def _holds(self) -> dict[int, float]:
+        """What to hold for running trials, by number, where that is more than is reserved.
+
+        That is the case for the first trials, of which nothing could be predicted: they hold what others have cost.
+        """
+        typical, holds = self._typical_cost(), {}
+        for trial, entry in self._running():
+            predicted = trial.predicted_cost or typical or 0.0
+            hold = max(predicted + max(entry.meter.lost - entry.charged_before, 0.0), self._so_far(entry))
+            if self._cost_name is not None and hold > trial.reserved:
+                holds[trial.number] = hold
+        return holds
+
+    def _running(self) -> list[tuple[Trial, Entry]]:
+        trials = self.optimizer.trials
+        pairs = [(trials[entry.number], entry) for entry in self._entries.values()]
+        return [(trial, entry) for trial, entry in pairs if trial.state is TrialState.RUNNING]
+
+    def _so_far(self, entry: Entry) -> float:
+        """What a trial has reported beyond what was charged before; nothing where the price is known beforehand."""
+        total = None if self._cost_name is None else entry.meter.total
+        return 0.0 if total is None else max(total - entry.charged_before, 0.0)
+
+    def _typical_cost(self) -> float | None:
+        """What a completed trial has cost on average."""
+        costs = [trial.cost for trial in self.optimizer.trials if trial.value is not None and trial.cost is not None]
+        return math.fsum(costs) / len(costs) if costs else None
+
+    # What happens ----------------------------------------------------------------------------------------------------
+
+    def hand_out(self, trial_id: str) -> Trial:
+        """The next trial, for Ray's trial of this id."""
+        trial = self.optimizer.enqueue(self._waiting.pop(0)) if self._waiting else self._ask()
+        self._entries[trial_id] = Entry(trial.number, Meter())
+        return trial
+
+    def _ask(self) -> Trial:
+        chooser = self._chooser()
+        asked: Trial = chooser.ask()
+        self._corrected = None  # it has a trial more than the optimizer now
+        if chooser is self.optimizer:
+            return asked
+        return self.optimizer.adopt(asked.params, predicted_cost=asked.predicted_cost, record=asked.record)
+
+    def take_up(self, trial_id: str, point: Mapping[str, Value]) -> None:
+        """Begin a trial that nobody asked for: Ray runs one again, under another id or after it had ended."""
+        before = self._entries.get(trial_id)
+        charged = 0.0 if before is None else before.charged_before + self.trial(trial_id).charged
+        trial = self.optimizer.enqueue(point)
+        meter = Meter() if before is None else before.meter
+        self._entries[trial_id] = Entry(trial.number, meter, charged)
+
+    def is_news(self, trial_id: str, result: Mapping[str, Any]) -> bool:
+        """Whether a report says more of the trial's cost or progress than the last one."""
+        meter = self._entries[trial_id].meter
+        return meter.read(result, self._cost_name or SECONDS) != meter
+
+    def is_spent_by(self, trial_id: str, result: Mapping[str, Any]) -> bool:
+        """Whether the budget is spent if a trial reports this."""
+        entry = self._entries.get(trial_id)
+        if self.optimizer.budget is None or entry is None or not self.is_running(trial_id):
+            return False
+        after = replace(entry, meter=entry.meter.read(result, self._cost_name or SECONDS))
+        return self.spent - self._so_far(entry) + self._so_far(after) >= self.optimizer.budget
+
+    def report(self, trial_id: str, result: Mapping[str, Any], value: Any) -> None:
+        """Note what a trial has cost so far, and how good it is."""
+        entry = self._entries[trial_id]
+        meter = entry.meter.read(result, self._cost_name or SECONDS)
+        self._entries[trial_id] = replace(entry, meter=meter, value=_finite(value), heard_of=True)
+
+    def complete(self, trial_id: str, value: Any) -> Trial:
+        """Record the value of a trial, and what it cost; without a real number it fails."""
+        try:
+            number = check_value(value)
+        except InvalidInputError as error:
+            return self.fail(trial_id, str(error))
+        cost = self._cost(trial_id)
+        if cost is None and self.optimizer.budget is not None and self._cost_name is not None:
+            cost = self.trial(trial_id).predicted_cost or self._typical_cost() or LEAST_COST
+        return self.optimizer.tell(self._entries[trial_id].number, number, cost=cost)
+
+    def fail(self, trial_id: str, message: str, *, began: bool = True) -> Trial:
+        """Record that a trial ended without a value; it is charged what it has cost so far."""
+        cost = (self._cost(trial_id) or self._silent_cost(trial_id)) if began else LEAST_COST
+        return self.optimizer.fail(self._entries[trial_id].number, cost=cost, message=message)
+
+    def _silent_cost(self, trial_id: str) -> float | None:
+        """What to charge to a trial that failed without a word: what was expected of it; None leaves it to the engine.
+
+        Where seconds are counted the clock knows better if it says less: that includes the wait for a processor.
+        """
+        expected = self.trial(trial_id).predicted_cost or self._typical_cost()
+        if self._cost_name == SECONDS:
+            return max(min(self._entries[trial_id].age, math.inf if expected is None else expected), LEAST_COST)
+        return LEAST_COST if expected is None and self.optimizer.budget is not None else expected
+
+    def leave(self, trial_id: str) -> Trial:
+        """Record that a trial was stopped between two reports: its last value counts, if it has one."""
+        value = self._entries[trial_id].value
+        if value is not None:
+            return self.complete(trial_id, value)
+        began = self._entries[trial_id].meter != Meter()
+        return self.fail(trial_id, "stopped before it reported a value", began=began)
+
+    def fail_running(self, message: str) -> None:
+        """Fail all trials that have not ended."""
+        for trial_id in self._entries:
+            if self.is_running(trial_id):
+                self.fail(trial_id, message)
+
+    def give_up_lost(self) -> None:
+        """Fail the trials that Ray seems to have forgotten: others would wait for them for ever."""
+        for trial_id, entry in self._entries.items():
+            if not entry.heard_of and now() - entry.since > PATIENCE and self.is_running(trial_id):
+                self.fail(trial_id, "not heard of since the search was restored")
+
+    def _cost(self, trial_id: str) -> float | None:
+        """What to charge to a trial, if that is known."""
+        return self._so_far(self._entries[trial_id]) or None
+
+    # Saving ----------------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain JSON values."""
+        trials = {
+            trial_id: {
+                "number": entry.number,
+                "meter": entry.meter.to_json(),
+                "charged_before": entry.charged_before,
+                "value": entry.value,
+                "seconds": entry.age,
+            }
+            for trial_id, entry in self._entries.items()
+        }
+        return {"optimizer": json.loads(self.optimizer.to_json()), "trials": trials, "waiting": self._waiting}
+
+    @classmethod
+    def from_json(cls, data: Any, cost_name: str | None, again: Mapping[str, Any] | None = None) -> "Books":
+        """The books that `to_json` wrote."""
+        require_fields("books", data, FIELDS)
+        optimizer = Optimizer.from_json(json.dumps(data["optimizer"]), **(again or {}))
+        if not isinstance(data["waiting"], list) or not isinstance(data["trials"], Mapping):
+            raise InvalidInputError("waiting must be a list and trials a mapping, as they were saved")
+        books = cls(optimizer, cost_name, data["waiting"], again)
+        for trial_id, entry in data["trials"].items():
+            books._entries[trial_id] = _entry(f"trial {trial_id!r}", entry, len(optimizer.trials))
+        return books
+
+
+def _entry(where: str, data: Any, n_trials: int) -> Entry:
+    require_fields(where, data, ENTRY_FIELDS)
+    number = data["number"]
+    if type(number) is not int or not 0 <= number < n_trials:
+        raise InvalidInputError(f"number of {where} must be one of the {n_trials} trials; got {number!r}")
+    for name in ("charged_before", "seconds"):
+        if data[name] != 0:
+            check_cost(data[name], f"{name} of {where}")
+    meter = Meter.from_json(f"meter of {where}", data["meter"])
+    value = None if data["value"] is None else check_value(data["value"], f"value of {where}")
+    return Entry(number, meter, float(data["charged_before"]), value, float(data["seconds"]), heard_of=False)
+
+
+def _finite(value: Any) -> float | None:
+    try:
+        number = check_value(value)
+    except InvalidInputError:
+        return None
+    return number if math.isfinite(number) else None
