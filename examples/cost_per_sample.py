@@ -5,11 +5,13 @@ and long ones, and a point of waste (in percent) is worth money. There is no bud
 to stop.
 
     python examples/cost_per_sample.py --euro-per-point 20
+    python examples/cost_per_sample.py --out demo-output          with a picture; needs pip install "pbgi[plot]"
 """
 
 import argparse
 import math
 import sys
+from pathlib import Path
 
 import pbgi
 
@@ -47,6 +49,38 @@ def explain(result: pbgi.Result, euro_per_point: float) -> None:
         )
 
 
+def draw(result: pbgi.Result, path: Path) -> None:
+    """The bakes on the map that nobody has, and what they bought."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import numpy as np
+    from matplotlib import pyplot as plt
+
+    from pbgi.report import draw_best_value
+
+    blue, orange = "#0072B2", "#D55E00"  # apart for colour-blind readers too
+    figure, (where, when) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    temperatures, minutes = np.linspace(160, 280, 80), np.geomspace(15, 90, 80)
+    wasted = [[waste({"temperature": t, "minutes": m}) for t in temperatures] for m in minutes]
+    shades = where.contourf(temperatures, minutes, wasted, levels=12, cmap="Greys", alpha=0.7)
+    figure.colorbar(shades, ax=where, label="waste (%)")
+    points = [(t.params["temperature"], t.params["minutes"], t.charged) for t in result.trials]
+    x, y, paid = zip(*points, strict=True)
+    where.scatter(x, y, s=[90 * cost for cost in paid], facecolor=blue, edgecolor="white", alpha=0.8)
+    where.plot(result.params["temperature"], result.params["minutes"], "*", color=orange, ms=16, mec="white")
+    title = f"{result.nfev} bakes; large circles cost more, the star is the best"
+    where.set(xlabel="temperature (C)", ylabel="minutes", yscale="log", title=title)
+    where.set_yticks([15, 30, 60, 90], labels=["15", "30", "60", "90"])
+    where.minorticks_off()
+    draw_best_value(when, [result], unit="euro", color=blue)
+    when.axvline(result.spent, color=orange, ls="--")
+    when.text(result.spent, when.get_ylim()[1], "not worth another bake ", color=orange, ha="right", va="top")
+    when.set(ylabel="least waste so far (%)", title="It stops by itself")
+    when.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=110)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description="Search with a price on every sample, and stop when it no longer pays."
@@ -54,6 +88,7 @@ def main() -> None:
     parser.add_argument("--euro-per-point", type=float, default=20.0, help="what one percent less waste is worth")
     parser.add_argument("--max-trials", type=int, default=60, help="give up after so many bakes, worth it or not")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="folder for a picture")
     args = parser.parse_args()
     if args.euro_per_point <= 0:
         sys.exit("--euro-per-point must be positive: without a worth there is nothing to weigh the costs against")
@@ -71,6 +106,9 @@ def main() -> None:
         seed=args.seed,
     )
     explain(result, args.euro_per_point)
+    if args.out is not None:
+        args.out.mkdir(parents=True, exist_ok=True)
+        draw(result, args.out / "cost_per_sample.png")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ reason at all. Jobs run side by side; the next one starts the moment one ends. A
 file. Half-way the program pretends to be killed: jobs that are under way are lost. It then starts again from the file.
 
     python examples/parallel_with_failures.py --workers 4 --budget 3
+    python examples/parallel_with_failures.py --out demo-output       with a picture; needs pip install "pbgi[plot]"
 """
 
 import argparse
@@ -45,6 +46,7 @@ class Lab:
 
     def __init__(self, optimizer: pbgi.Optimizer, path: Path, n_workers: int, luck: random.Random) -> None:
         self.optimizer, self.path, self.n_workers, self.luck = optimizer, path, n_workers, luck
+        self.ends: dict[int, float] = {}  # by trial, on the clock: for the picture
 
     def run(self, killed_at: float = float("inf")) -> pbgi.StopReason:
         """Work until the optimizer says stop, or the program is killed."""
@@ -73,6 +75,7 @@ class Lab:
 
     def finish(self, trial: pbgi.Trial, loss: float | None, seconds: float, trouble: str | None) -> None:
         """Tell the optimizer, and the reader, how a trial ended."""
+        self.ends[trial.number] = time.perf_counter()
         if loss is None:
             self.optimizer.fail(trial, cost=seconds, message=trouble)
             outcome = f"failed: {trouble}"
@@ -103,27 +106,61 @@ def tell_the_end(optimizer: pbgi.Optimizer, reason: pbgi.StopReason) -> None:
         print(f"Best: loss {optimizer.best.value:.4f} with {dict(optimizer.best.params)}")
 
 
+def draw(optimizer: pbgi.Optimizer, ends: dict[int, float], killed: float | None, path: Path) -> None:
+    """Who worked when: a bar per trial, in the first row that is free."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    blue, orange, black = "#0072B2", "#D55E00", "#222222"  # apart for colour-blind readers too
+    figure, ax = plt.subplots(figsize=(11, 3.2), layout="constrained")
+    spans = sorted((ends[t.number] - t.charged, ends[t.number], t) for t in optimizer.trials if t.number in ends)
+    zero, free_at = spans[0][0], []
+    for start, end, trial in spans:
+        row = next((k for k, free in enumerate(free_at) if free <= start + 0.003), len(free_at))
+        free_at[row : row + 1] = [end]
+        failed = trial.state is pbgi.TrialState.FAILED
+        label = {"color": orange if failed else blue, "edgecolor": "white", "hatch": "//" if failed else ""}
+        ax.barh(row, end - start, left=start - zero, **label)
+        if trial == optimizer.best:
+            ax.plot((start + end) / 2 - zero, row, "*", color="white", mec=black, ms=14)
+    if killed is not None:
+        ax.axvline(killed - zero, color=black, ls="--")
+        ax.text(killed - zero, len(free_at) - 0.4, " killed, and started again", color=black, va="bottom")
+    ax.set(xlabel="seconds on the clock", yticks=range(len(free_at)), ylabel="worker", ylim=(-0.6, len(free_at)))
+    ax.set_title("Trials: hatched ones failed, the star is the best", loc="left")
+    ax.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=110)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Parallel trials, some failing, killed half-way and resumed.")
     parser.add_argument("--budget", type=float, default=3.0, help="seconds of work, of all workers together")
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--state", type=Path, help="file for the state; by default one that is deleted at the end")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="folder for a picture")
     args = parser.parse_args()
     luck = random.Random(args.seed)  # noqa: S311 (a story, not a secret)
     with tempfile.TemporaryDirectory() as folder:
         path = args.state or Path(folder) / "state.json"
         print(f"{args.workers} workers, {args.budget:g} seconds of work:")
         lab = Lab(pbgi.Optimizer(SPACE, budget=args.budget, seed=args.seed), path, args.workers, luck)
+        ends, killed = lab.ends, None
         try:
             reason = lab.run(killed_at=args.budget / 2)
         except Killed:
+            killed = time.perf_counter()
             lab = Lab(pbgi.Optimizer.from_json(path.read_text()), path, args.workers, luck)
             lost = sum(trial.state is pbgi.TrialState.RUNNING for trial in lab.optimizer.trials)
             done = len(lab.optimizer.trials) - lost
             print(f"Killed. The file knows {done} finished trials; {lost} were under way and are run again:")
             reason = lab.run()
     tell_the_end(lab.optimizer, reason)
+    if args.out is not None:
+        args.out.mkdir(parents=True, exist_ok=True)
+        draw(lab.optimizer, ends | lab.ends, killed, args.out / "parallel.png")
 
 
 if __name__ == "__main__":

@@ -24,13 +24,16 @@ def run(*command: object, status: int = 0) -> subprocess.CompletedProcess[str]:
 def test_every_example_is_tested():
     tested = {
         "ax_budget",
+        "compare_sklearn",
         "cost_per_sample",
         "demo",
         "draw_simulators",
         "optuna_study",
         "pandoras_box",
         "parallel_with_failures",
-        "tune_sklearn",
+        "ray_tune",
+        "report",
+        "sklearn_search",
     }
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
 
@@ -101,20 +104,26 @@ def test_parallel_with_failures_resumes(tmp_path):
     )
 
 
-@pytest.mark.skipif(find_spec("sklearn") is None, reason="scikit-learn is not installed")
-def test_tune_sklearn():
-    out = run(EXAMPLES / "tune_sklearn.py", "--budget", 2, "--samples", 300).stdout
-    assert 0.5 < float(re.search(r"Best accuracy ([\d.]+) with", out)[1]) <= 1.0
-    n_trials, spent = re.search(r"(\d+) trials took ([\d.]+) s", out).groups()
-    groups = re.findall(r"^ +(\d+) trials, +([\d.]+) s, best accuracy", out, re.MULTILINE)
-    assert sum(int(n) for n, _ in groups) == int(n_trials)
-    assert sum(float(s) for _, s in groups) == pytest.approx(float(spent), abs=0.3)  # each is rounded to a tenth
+@pytest.mark.skipif(find_spec("ray") is None, reason="needs pbgi[ray]")
+def test_ray_tune(tmp_path):
+    out = run("-W", "error", EXAMPLES / "ray_tune.py", "--budget", 1, "--folder", tmp_path / "experiment").stdout
+    errors = [float(error) for error in re.findall(r"^  error ([\d.]+) in", out, re.MULTILINE)]
+    assert float(re.search(r"Best error ([\d.]+) with", out)[1]) == min(errors)
+    seconds = [float(s) for s in re.findall(r"^  .* in ([\d.]+) s \(", out, re.MULTILINE)]
+    n_trials, spent = re.search(r"(\d+) trials took ([\d.]+) s of 1 s", out).groups()
+    assert len(seconds) == int(n_trials)
+    assert sum(seconds) <= float(spent) + 0.01 * len(seconds)  # trials that were cut off are charged nothing yet
     assert "Stopped: " in out
 
 
-def test_tune_sklearn_says_what_to_install():
-    code = "import runpy, sys; sys.modules['sklearn'] = None; runpy.run_path(sys.argv[1], run_name='__main__')"
-    assert "pip install" in run("-c", code, EXAMPLES / "tune_sklearn.py", status=1).stderr
+@pytest.mark.skipif(find_spec("plotly") is None, reason="needs pbgi[plot]")
+def test_report(tmp_path):
+    page = tmp_path / "report.html"
+    out = run("-W", "error", EXAMPLES / "report.py", "--trials", 14, "--out", page).stdout
+    best = float(re.search(r"Best loss ([\d.]+) after", out)[1])
+    assert "<title>Tuning a network</title>" in page.read_text()
+    shown = float(re.search(r'<p class="value">([\d.e-]+)</p>', page.read_text())[1])
+    assert shown == pytest.approx(best, abs=1e-4)
 
 
 @pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib is not installed")
@@ -122,3 +131,33 @@ def test_pandoras_box(tmp_path):
     out = run(EXAMPLES / "pandoras_box.py", "--out", tmp_path).stdout
     assert "Test in this order" in out
     assert (tmp_path / "pandoras_box.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.skipif(find_spec("sklearn") is None, reason="scikit-learn is not installed")
+def test_sklearn_search():
+    out = run("-W", "error", EXAMPLES / "sklearn_search.py", "--budget", 3, "--samples", 300).stdout
+    best, held_out = map(float, re.search(r"Best accuracy ([\d.]+), and ([\d.]+) on digits held out", out).groups())
+    assert 0.5 < best <= 1.0
+    assert 0.5 < held_out <= 1.0
+    rows = [float(score) for score in re.findall(r"^  accuracy ([\d.]+) in", out, re.MULTILINE)]
+    assert rows == sorted(rows, reverse=True)
+    assert rows[0] == best
+    n, spent, least, most = re.search(r"(\d+) candidates took ([\d.]+) s, from ([\d.]+) s to ([\d.]+) s", out).groups()
+    assert int(n) * float(least) - 0.1 <= float(spent) <= int(n) * float(most) + 0.1
+
+
+@pytest.mark.skipif(find_spec("sklearn") is None or find_spec("matplotlib") is None, reason="needs pbgi[demo]")
+def test_compare_sklearn_runs_and_tells_again_without_running(tmp_path):
+    command = ("-W", "error", EXAMPLES / "compare_sklearn.py", "--budget", 1, "--seeds", 1, "--out", tmp_path)
+    first = run(*command)
+    saved = json.loads((tmp_path / "compare_sklearn.json").read_text())
+    assert len(saved["runs"]) == first.stderr.count("seed 0, ") == 3
+    for told in saved["runs"]:
+        assert sum(candidate["seconds"] for candidate in told["evaluated"]) <= 1.0
+        losses = [step["cv_loss"] for step in told["steps"]]
+        assert losses == sorted(losses, reverse=True)
+    assert (tmp_path / "compare_sklearn.png").read_bytes().startswith(b"\x89PNG")
+
+    again = run(*command)
+    assert (again.stdout, again.stderr) == (first.stdout, "")
+    assert "take another --out" in run(*command, "--budget", 2, status=1).stderr

@@ -1,0 +1,20 @@
+"""scikit-learn: a search over hyperparameters that spends seconds of fitting and scoring where they pay.
+
+    GittinsSearchCV    used like RandomizedSearchCV, with a budget
+
+| file | subject |
+|---|---|
+| `search.py` | the class, and the run of one search |
+| `spaces.py` | what users write as a search space, as the engine sees it, and the way back |
+| `folds.py` | all candidates on the same folds, and how many there are |
+| `failures.py` | candidates none of whose fits succeeded: recognised, warned of, and put into `cv_results_` |
+"""
+
+try:
+    import sklearn  # noqa: F401 (is it there?)
+except ImportError as error:
+    raise ImportError("pbgi.integrations.sklearn needs scikit-learn: pip install pbgi[sklearn]") from error
+
+from pbgi.integrations.sklearn.search import GittinsSearchCV
+
+__all__ = ["GittinsSearchCV"]

@@ -1,0 +1,256 @@
+"""`GittinsSearchCV`: hyperparameters of a scikit-learn estimator within a budget of seconds.
+
+`fit` is that of scikit-learn's own searches. It calls `_run_search` with a function that cross-validates candidates;
+what is here asks a `pbgi.Optimizer` for the next one, and tells it the score and the seconds, until that says stop.
+Row i of `cv_results_` is trial i of the optimizer.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+# The base class that scikit-learn's documentation of `_run_search` asks authors of searches to derive from. It has no
+# public address; this one has been the same since there is a module of that name.
+from sklearn.model_selection._search import BaseSearchCV
+
+from pbgi.arguments import refuse_unknown_arguments
+from pbgi.cost import Cost, KnownCost, UniformCost
+from pbgi.errors import InvalidInputError, NothingLeftError
+from pbgi.gp_config import GPConfig
+from pbgi.history import Trial
+from pbgi.integrations.sklearn.failures import Complaints, Failure, error_of_fits, put_failures
+from pbgi.integrations.sklearn.folds import n_folds, same_folds
+from pbgi.integrations.sklearn.spaces import SearchSpace
+from pbgi.model import ModelKind
+from pbgi.optimizer import Optimizer
+from pbgi.plain import require_count
+from pbgi.policy import Policy
+from pbgi.run import LEAST_SECONDS, describe
+from pbgi.stopping import MaxTrials, Situation, StopReason, StopRule
+
+# When so many candidates have failed and none has succeeded, it is not the candidates: data or estimator are at fault.
+MOST_FAILURES = 10
+
+
+class GittinsSearchCV(BaseSearchCV):  # type: ignore[misc]
+    """Searches hyperparameters by cross-validation, knowing what candidates cost.
+
+    Used like `RandomizedSearchCV`. The cost of a candidate is the seconds of fitting and scoring, summed over its
+    folds; it is learned along the way, and the search spends its budget where it pays.
+
+    Args:
+        estimator: What is tuned; it needs `score`, or `scoring` says how it is scored.
+        search_space: Names of parameters to `pbgi.Float`, `pbgi.Integer`, `pbgi.Categorical`, lists of choices, ranges
+            or frozen `uniform`, `loguniform` and `randint` of scipy.stats. Choices may be any objects.
+        budget: Seconds of fitting and scoring, all folds added up, also if they run at the same time; with a `cost`
+            that says what a candidate costs, in its unit. A candidate that is not expected to fit is not started.
+        n_iter: The most candidates to try; None: as many as the budget pays for.
+        scoring: As in scikit-learn; of several metrics the one that `refit` names is maximised.
+        cv: As in scikit-learn. All candidates see the same folds, also if the splitter shuffles.
+        n_jobs: How many folds run at the same time; see `batch_size`.
+        refit: As in scikit-learn.
+        random_state: Of the search: None, a whole number or a `RandomState`.
+        error_score: As in scikit-learn. With NaN a candidate with a failing fit has failed; it is charged, and the
+            search goes on and avoids its neighbourhood.
+        verbose: From 1 on what is spent, the best score and how many candidates are expected to fit; more as in
+            scikit-learn.
+        pre_dispatch: As in scikit-learn.
+        return_train_score: As in scikit-learn; the seconds that this takes are not measured there.
+        policy: How candidates are chosen; see `pbgi.Optimizer`. `pbgi.PBGI(cost_scale=...)` stops when no candidate is
+            worth its seconds.
+        stop: When to stop, besides; see `pbgi.Optimizer`.
+        cost: `pbgi.UniformCost()` or `pbgi.KnownCost(fn)` instead of measured seconds, or
+            `pbgi.LearnedCost(known_factor=fn)` where part of the seconds is known. Functions take candidates.
+        model: What is assumed of the scores; see `pbgi.Optimizer`.
+        n_startup_trials: Candidates before the model takes over; see `pbgi.Optimizer`.
+        batch_size: How many candidates are chosen and evaluated at a time. More than one is for `n_jobs` larger than
+            the number of folds; each knows less than it would have one after the other.
+
+    Attributes:
+        best_estimator_, best_params_, best_score_, best_index_, cv_results_, ...: As in scikit-learn.
+        spent_: What was charged.
+        stop_reason_: Why the search ended, a `pbgi.StopReason`; `str` of it is a sentence.
+        optimizer_: The `pbgi.Optimizer`, with every trial. Choices that JSON cannot hold are their positions there.
+    """
+
+    @refuse_unknown_arguments
+    def __init__(
+        self,
+        estimator: Any,
+        search_space: Mapping[str, Any],
+        *,
+        budget: float | None = None,
+        n_iter: int | None = None,
+        scoring: Any = None,
+        cv: Any = None,
+        n_jobs: int | None = None,
+        refit: bool | str | Callable[[dict[str, Any]], int] = True,
+        random_state: int | np.random.RandomState | None = None,
+        error_score: float | str = np.nan,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        return_train_score: bool = False,
+        policy: Policy | None = None,
+        stop: StopRule | None = None,
+        cost: Cost | None = None,
+        model: GPConfig | ModelKind | None = None,
+        n_startup_trials: int | None = None,
+        batch_size: int = 1,
+    ) -> None:
+        super().__init__(
+            estimator=estimator,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        # Kept as they are, and checked by `fit`: what scikit-learn asks of estimators, so that they can be cloned.
+        self.search_space, self.budget, self.n_iter, self.random_state = search_space, budget, n_iter, random_state
+        self.policy, self.stop, self.cost, self.model = policy, stop, cost, model
+        self.n_startup_trials, self.batch_size = n_startup_trials, batch_size
+
+    def _run_search(self, evaluate_candidates: Callable[..., dict[str, Any]]) -> None:
+        """Called by `fit`: candidates, until there is a reason to stop."""
+        _require_named_metric(self.scoring, self.refit)
+        n_iter = None if self.n_iter is None else MaxTrials(require_count("n_iter", self.n_iter))
+        batch_size, space = require_count("batch_size", self.batch_size), SearchSpace.of(self.search_space)
+        self.optimizer_ = self._new_optimizer(space)
+        run = _Run(self, space, evaluate_candidates)
+        with warnings.catch_warnings():
+            while (reason := _why_stop(self.optimizer_, n_iter)) is None:
+                run.evaluate(_batch(self.optimizer_, n_iter, batch_size))
+                if self.verbose > 0:
+                    print(describe(self.optimizer_))
+        self.spent_, self.stop_reason_ = self.optimizer_.spent, reason
+        run.close()
+
+    def _new_optimizer(self, space: SearchSpace) -> Optimizer:
+        optimizer = Optimizer(
+            space.engine,
+            direction="maximize",  # of two scores of scikit-learn the larger is better
+            cost=space.cost(self.cost),
+            budget=self.budget,
+            policy=self.policy,
+            stop=self.stop,
+            model=self.model,
+            n_startup_trials=self.n_startup_trials,
+            seed=_seed(self.random_state),
+        )
+        if optimizer.endless and self.n_iter is None:
+            ways = "budget=..., n_iter=..., stop=... or policy=PBGI(cost_scale=...)"
+            raise InvalidInputError(f"a search must end: give {ways}; got none of them")
+        return optimizer
+
+
+class _Run:
+    """One search under way: what scikit-learn has found so far, and what it has no row for."""
+
+    def __init__(
+        self, search: GittinsSearchCV, space: SearchSpace, evaluate_candidates: Callable[..., dict[str, Any]]
+    ) -> None:
+        self._search, self._space, self._evaluate_candidates = search, space, evaluate_candidates
+        self._optimizer: Optimizer = search.optimizer_
+        self._folds = same_folds(search.cv)
+        self._has_own_unit = isinstance(search.cost, KnownCost | UniformCost)
+        self._results: dict[str, Any] | None = None
+        self._failures: dict[int, Failure] = {}
+        self._complaints, self._last_error = Complaints(), ValueError()
+
+    def evaluate(self, trials: Sequence[Trial]) -> None:
+        """Cross-validate, and tell the optimizer what came out."""
+        candidates, begun = [self._space.candidate(trial.params) for trial in trials], time.perf_counter()
+        try:
+            self._results = self._evaluate_candidates(candidates, cv=self._folds)
+        except ValueError as error:
+            why = error_of_fits(error)
+            if self._search.error_score == "raise" or why is None:
+                raise
+            self._last_error = error
+            self._note_failures(trials, candidates, (time.perf_counter() - begun) / len(trials), why)
+            if self._results is None and len(self._failures) >= MOST_FAILURES:
+                raise
+        else:
+            self._note_results(trials, self._results)
+
+    def close(self) -> None:
+        """Complete `cv_results_`, which is the last that scikit-learn returned."""
+        n_trials = len(self._optimizer.trials)
+        if not n_trials:
+            raise NothingLeftError(f"no candidate was evaluated: {self._search.stop_reason_}")
+        if self._results is None:
+            raise self._last_error
+        put_failures(self._results, self._failures, self._search.error_score)
+        self._complaints.sum_up(n_trials)
+
+    def _note_results(self, trials: Sequence[Trial], results: dict[str, Any]) -> None:
+        latest = slice(len(results["params"]) - len(trials), None)
+        seconds = (results["mean_fit_time"] + results["mean_score_time"])[latest] * n_folds(results)
+        scores = results[f"mean_test_{_metric(results, self._search.refit)}"][latest]
+        for trial, score, cost in zip(trials, scores, seconds, strict=True):
+            self._tell(trial, float(score), float(cost))
+
+    def _note_failures(
+        self, trials: Sequence[Trial], candidates: Sequence[dict[str, Any]], seconds: float, error: str
+    ) -> None:
+        for trial, candidate in zip(trials, candidates, strict=True):
+            self._failures[trial.number] = Failure(candidate, seconds)
+            self._tell(trial, self._search.error_score, seconds, error)
+
+    def _tell(self, trial: Trial, score: float, seconds: float, error: str | None = None) -> None:
+        """The score, or that there is none."""
+        cost = None if self._has_own_unit else max(seconds, LEAST_SECONDS)
+        if np.isfinite(score):
+            self._optimizer.tell(trial, score, cost=cost)
+        else:
+            self._optimizer.fail(trial, cost=cost, message=error or f"the score must be finite; got {score}")
+        if error is not None or not np.isfinite(score):
+            self._complaints.heard(error)
+
+
+def _why_stop(optimizer: Optimizer, n_iter: MaxTrials | None) -> StopReason | None:
+    """The number of candidates is asked first: the optimizer would look for another one to answer."""
+    enough = None if n_iter is None else n_iter.reason(Situation(optimizer.trials, None, 0.0, 0.0, 1.0, {}))
+    return enough or optimizer.should_stop()
+
+
+def _batch(optimizer: Optimizer, n_iter: MaxTrials | None, size: int) -> list[Trial]:
+    """The next trials, at least one: that there is no reason to stop before it was asked already."""
+    trials: list[Trial] = [optimizer.ask()]
+    while len(trials) < size and _why_stop(optimizer, n_iter) is None:
+        trials.append(optimizer.ask())
+    return trials
+
+
+def _seed(random_state: Any) -> Any:
+    """A whole number drawn from a `RandomState`; anything else is for the optimizer to check."""
+    return random_state.randint(2**31) if isinstance(random_state, np.random.RandomState) else random_state
+
+
+def _metric(results: Mapping[str, Any], refit: Any) -> str:
+    """What is maximised, as `cv_results_` calls it."""
+    if "mean_test_score" in results:
+        return "score"
+    _require_name(refit)
+    if f"mean_test_{refit}" not in results:
+        names = [key.removeprefix("mean_test_") for key in results if key.startswith("mean_test_")]
+        raise InvalidInputError(f"refit must name one of the metrics, {names}; got {refit!r}")
+    return str(refit)
+
+
+def _require_named_metric(scoring: Any, refit: Any) -> None:
+    """Of several metrics one is maximised. What a callable returns is not known yet."""
+    if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
+        _require_name(refit)
+
+
+def _require_name(refit: Any) -> None:
+    if not isinstance(refit, str):
+        rule = "with several metrics refit must be the name of the one to maximise"
+        raise InvalidInputError(f"{rule}; got {refit!r}")

@@ -1,0 +1,154 @@
+"""A search space as scikit-learn users write it, as the engine sees it, and the way back.
+
+    Float, Integer, Categorical       as they are
+    a list, a one-dimensional array   Categorical: choices without an order. Choices that JSON cannot hold (estimators,
+                                      classes, tuples, NaN), and 1 beside 1.0 or True, are known to the engine by their
+                                      position.
+    range(1, 20, 2)                   Integer
+    scipy.stats: uniform(a, b - a)    Float(a, b)
+                 loguniform(a, b)     Float(a, b, log=True)
+                 randint(a, b)        Integer(a, b - 1)
+    str, int, float, bool, None       fixed
+
+Other distributions have no bounds, or prefer some values for reasons that a search by a model has no use for. A tuple
+is refused: it may be meant as bounds or as choices.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from pbgi.cost import Cost, KnownCost, LearnedCost
+from pbgi.errors import InvalidInputError
+from pbgi.parameter import Categorical, Float, Integer, Parameter
+from pbgi.plain import Value, plain_value, unboxed
+from pbgi.price import PriceFunction
+from pbgi.space import Space
+
+
+@dataclass(frozen=True, eq=False)
+class SearchSpace:
+    """The space of the engine, and the choices that it knows by their positions.
+
+    Attributes:
+        engine: Where the engine searches.
+        objects: Name to choices, of the parameters that are positions there.
+    """
+
+    engine: Space
+    objects: Mapping[str, Sequence[Any]]
+
+    @classmethod
+    def of(cls, given: Any) -> "SearchSpace":
+        """The space that was given, or an `InvalidInputError` that names the parameter."""
+        _require_one_space(given)
+        objects = {name: list(value) for name, value in given.items() if _is_list(value) and not _is_plain(value)}
+        positions = {name: Categorical(range(len(choices))) for name, choices in objects.items()}
+        return cls(
+            Space({name: positions.get(name) or _parameter(name, value) for name, value in given.items()}), objects
+        )
+
+    def candidate(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters that an estimator is given."""
+        return {name: self.objects[name][value] if name in self.objects else value for name, value in params.items()}
+
+    def candidates(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """The same for many: an array (n,) of values for each name."""
+        return {name: self._column(name, column) for name, column in columns.items()}
+
+    def _column(self, name: str, column: NDArray[Any]) -> NDArray[Any]:
+        if name not in self.objects:
+            return column
+        values = np.empty(len(column), dtype=object)
+        for i, position in enumerate(column):
+            values[i] = self.objects[name][position]
+        return values
+
+    def cost(self, given: Cost | None) -> Cost | None:
+        """A cost whose function takes candidates, as one whose function takes what the engine knows them by."""
+        if not self.objects:
+            return given
+        if isinstance(given, KnownCost):
+            return replace(given, price=_PriceOfCandidate(self, given.price, given.vectorised))
+        if isinstance(given, LearnedCost) and given.known_factor is not None:
+            return replace(given, known_factor=_PriceOfCandidate(self, given.known_factor, given.vectorised))
+        return given
+
+
+@dataclass(frozen=True, eq=False)
+class _PriceOfCandidate:
+    """A class and not a function inside one, so that a fitted search can be pickled."""
+
+    space: SearchSpace
+    price: PriceFunction
+    vectorised: bool
+
+    def __call__(self, params: Any) -> Any:
+        return self.price(self.space.candidates(params) if self.vectorised else self.space.candidate(params))
+
+
+def _require_one_space(given: Any) -> None:
+    if isinstance(given, Mapping):
+        return
+    rule = "search_space must be one mapping from names to parameters"
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        way_out = "a list of spaces is not supported: search each one, or put all parameters into one mapping"
+        raise InvalidInputError(f"{rule}; got {given!r}; {way_out}")
+    raise InvalidInputError(f"{rule}; got {given!r}; write {{'C': pbgi.Float(0.01, 100, log=True)}}")
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list) or (isinstance(value, np.ndarray) and value.ndim == 1)
+
+
+def _is_plain(choices: Sequence[Any]) -> bool:
+    """Whether the engine can know the choices by themselves."""
+    try:
+        plain = [plain_value("choice", choice) for choice in choices]
+    except InvalidInputError:
+        return False
+    typed = {(type(choice), choice) for choice in plain}
+    return len(set(plain)) == len(typed)  # 1 and 1.0 differ to an estimator, but not to a Categorical
+
+
+def _parameter(name: str, given: Any) -> Parameter | Value:
+    if isinstance(given, Parameter) or isinstance(unboxed(given), Value):
+        return given  # type: ignore[no-any-return]
+    try:
+        if _is_list(given):
+            return Categorical(given)
+        if isinstance(given, range) and given:
+            return Integer(min(given), max(given), step=abs(given.step))
+        found = _of_distribution(given)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"parameter {name!r}: {error}") from None
+    if found is None:
+        rule = (
+            f"parameter {name!r} must be a Float, Integer or Categorical of pbgi, a list of choices, a range, a frozen "
+            "uniform, loguniform or randint of scipy.stats, or a plain fixed value"
+        )
+        shown = f"{given.dist.name} of scipy.stats" if hasattr(given, "dist") else repr(given)
+        way_out = "for bounds write pbgi.Float(low, high) or pbgi.Float(low, high, log=True), for choices a list"
+        raise InvalidInputError(f"{rule}; got {shown}; {way_out}")
+    return found
+
+
+def _of_distribution(given: Any) -> Parameter | None:
+    """The parameter with the support of a frozen distribution, if that says all of it."""
+    kind = type(getattr(given, "dist", None))
+    if kind not in (type(stats.uniform), type(stats.loguniform), type(stats.randint)):
+        return None
+    low, high = (unboxed(bound) for bound in given.support())
+    if kind is type(stats.randint):
+        return Integer(int(low), int(high))  # type: ignore[call-overload]
+    if kind is type(stats.uniform):
+        return Float(low, high)  # type: ignore[arg-type]
+    found = Float(low, high, log=True)  # type: ignore[arg-type]
+    # A shifted one (loc=...) is uniform in the logarithm of something else.
+    shifted = not math.isclose(given.median(), math.sqrt(found.low) * math.sqrt(found.high), rel_tol=1e-9)
+    return None if shifted else found
