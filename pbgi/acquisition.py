@@ -14,6 +14,7 @@ from pbgi.cost import CostModel
 from pbgi.index import gittins_index, gittins_index_and_grad, log_h, log_h_and_grad
 from pbgi.maximize import Acquisition
 from pbgi.model import Model, Path
+from pbgi.success import Success
 
 # (mean - best) / std may overflow where std is next to nothing; below, the slope of log h grows with it.
 LOWEST_Z = -1e100
@@ -160,6 +161,7 @@ class Restricted:
         avoid: (k, d) Points that failed.
         radius: Of each: points closer than this, in every coordinate, are not allowed; one number serves for all.
         categorical: (d,) Which coordinates are categories: close there means equal.
+        success: Points more likely to fail than not are not allowed; None allows all.
     """
 
     of: Acquisition
@@ -168,6 +170,7 @@ class Restricted:
     avoid: Floats
     radius: Floats | float
     categorical: Bools
+    success: Success | None = None
 
     def value(self, X: Floats) -> Floats:
         """The value, or minus infinity."""
@@ -183,6 +186,8 @@ class Restricted:
         allowed = np.ones(len(X), dtype=np.bool_)
         if math.isfinite(self.affordable):
             allowed &= self.cost.log_moment(X, 1.0) <= math.log(self.affordable) if self.affordable > 0 else False
+        if self.success is not None:
+            allowed &= self.success.is_likely(X)
         if not len(self.avoid):
             return allowed
         for centre, radius in zip(self.avoid, np.broadcast_to(self.radius, len(self.avoid)), strict=True):

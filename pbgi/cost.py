@@ -23,9 +23,6 @@ PRIOR_LENGTH_SCALE = 0.5
 # of numbers it might cost hundreds of times as much, and a start that is wary would try none but the first.
 PRIOR_CATEGORY_SCALE = 4.0
 PRIOR_LOG_NOISE_STD = 0.1
-# Trials are taken to succeed until they fail; a failure is remembered about this far, and never rules a point out.
-SUCCESS_LENGTH_SCALE = 0.3
-LEAST_SUCCESS = 1e-3
 
 
 class Cost(Protocol):
@@ -181,42 +178,3 @@ class _Learned:
         if self._last is None or not np.array_equal(self._last[0], X):
             self._last = X.copy(), *self._gp.posterior(X)
         return self._last[1], self._last[2]
-
-
-@dataclass(frozen=True, eq=False)
-class PerSuccess:
-    """A cost per trial that succeeds, c / P(success): what a prize costs where trials may fail.
-
-    A box that holds its prize with probability p only is opened 1/p times for each prize: p EI(x; g) = cost_scale c
-    is EI(x; g) = cost_scale c / p. So failures make points dear, and need no value of their own.
-    """
-
-    cost: CostModel
-    success: GP  # of 1 for trials that gave a value and 0 for those that failed
-
-    @property
-    def hyperparameters(self) -> Hyperparameters | None:
-        return self.cost.hyperparameters
-
-    def log_moment(self, X: Floats, power: float) -> Floats:
-        probability = np.clip(self.success.posterior(X)[0], LEAST_SUCCESS, 1.0)
-        return np.asarray(self.cost.log_moment(X, power) - power * np.log(probability))
-
-    def log_moment_and_grad(self, X: Floats, power: float) -> tuple[Floats, Floats]:
-        moment, gradient = self.cost.log_moment_and_grad(X, power)
-        mean, _, dmean, _ = self.success.posterior_with_grad(X)
-        inside = (mean > LEAST_SUCCESS) & (mean < 1.0)
-        probability = np.clip(mean, LEAST_SUCCESS, 1.0)
-        dlog = np.where(inside[:, None], dmean / probability[:, None], 0.0)
-        return moment - power * np.log(probability), gradient - power * dlog
-
-
-def per_success(cost: CostModel, space: Space, succeeded: Floats, failed: Floats) -> CostModel:
-    """The cost per success, given points (n, d) and (k, d) that did and did not give a value."""
-    if not len(failed):
-        return cost
-    X = np.concatenate([succeeded, failed])
-    outcome = np.concatenate([np.ones(len(succeeded)), np.zeros(len(failed))])
-    assumed = Hyperparameters((SUCCESS_LENGTH_SCALE,) * space.dimension, 0.25, 0.01)
-    success = GP.with_hyperparameters(X, outcome, assumed, categorical=space.categorical, mean=1.0, standardise=False)
-    return PerSuccess(cost, success)

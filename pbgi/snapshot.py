@@ -9,12 +9,13 @@ import numpy as np
 
 from pbgi.acquisition import Cheapness, Restricted
 from pbgi.arrays import Bools, Floats
-from pbgi.cost import CostModel, per_success
+from pbgi.cost import CostModel
 from pbgi.history import Note, Trial, TrialState
 from pbgi.maximize import Acquisition, SearchResult, build_pool, search
 from pbgi.mixed import Grid
 from pbgi.model import Model
 from pbgi.space import Space
+from pbgi.success import PerSuccess, Success, fit_success
 
 N_INCUMBENTS = 3
 # Around a point that has just failed nothing is tried this close, in every coordinate, while anything else is left. The
@@ -58,9 +59,14 @@ class Snapshot:
     failed_radius: Floats | float = FAILURE_RADIUS
 
     @cached_property
+    def success(self) -> Success | None:
+        """How likely points are to give a value; None while nothing has failed."""
+        return fit_success(self.space, self.X, self.failed)
+
+    @cached_property
     def price(self) -> CostModel:
         """What a point costs per success: what acquisition functions weigh, where some trials fail."""
-        return per_success(self.cost, self.space, self.X, self.failed)
+        return self.cost if self.success is None else PerSuccess(self.cost, self.success)
 
     @cached_property
     def best_value(self) -> float:
@@ -79,23 +85,32 @@ class Snapshot:
         former_maximisers: Floats | None = None,
         n_starts: int | None = None,
     ) -> SearchResult:
-        """The best allowed point: affordable, not excluded, and away from failures if there is such a point."""
+        """The best allowed point: affordable, not excluded, and unlikely to fail if there is such a point."""
         if pool is None:
             d, incumbents = self.space.dimension, self._incumbents()
             pool = build_pool(d, rng, incumbents=incumbents, former_maximisers=former_maximisers)
         if not fits(self.cost, self.space.snap(pool), self.affordable).any():
             pool = np.concatenate([pool, cheap_points(self.space, self.cost, pool, self.excluded, rng)])
-        radii = np.broadcast_to(self.failed_radius, len(self.failed))
-        for n_avoid in (len(self.failed), 0) if len(self.failed) else (0,):
-            avoid, radius = self.failed[:n_avoid], radii[:n_avoid]
-            restricted = Restricted(acquisition, self.cost, self.affordable, avoid, radius, self.space.categorical)
-            free = math.isinf(self.affordable) and n_avoid == 0
-            target: Acquisition = acquisition if free else restricted
+        for wary in (True, False) if len(self.failed) else (False,):
+            free = math.isinf(self.affordable) and not wary
+            target: Acquisition = acquisition if free else self.restricted(acquisition, wary=wary)
             grids = grids_of(self.space)
             found = search(target, pool, rng=rng, n_starts=n_starts, grids=grids, excluded=self.excluded)
             if found.x is not None and math.isfinite(found.value):
                 break
         return found
+
+    def restricted(self, acquisition: Acquisition, *, wary: bool = True) -> Restricted:
+        """The function where points are affordable and, if wary, neither close to failures nor likely to fail."""
+        return Restricted(
+            acquisition,
+            self.cost,
+            self.affordable,
+            self.failed if wary else self.failed[:0],
+            self.failed_radius if wary else 0.0,
+            self.space.categorical,
+            self.success if wary else None,
+        )
 
     def noted_points(self, name: str, n: int) -> Floats:
         """The latest points (k, d), at most n, that trials have noted under this name."""

@@ -13,12 +13,10 @@ from pbgi.cost import (
     PRIOR_LENGTH_SCALE,
     PRIOR_LOG_NOISE_STD,
     PRIOR_LOG_STD,
-    SUCCESS_LENGTH_SCALE,
     KnownCost,
     LearnedCost,
     UniformCost,
     few,
-    per_success,
 )
 from pbgi.frozen import from_plain, to_plain
 from pbgi.gp_config import GPConfig
@@ -294,45 +292,6 @@ def test_bad_vectorised_prices_are_refused(bad):
     X = np.array([[0.75], [0.25]])
     with pytest.raises(InvalidInputError, match=r"positive, finite number; at {'x': 0.25}|as many real numbers"):
         fit(KnownCost(bad, vectorised=True), LINE, X, [1.0, 1.0]).log_moment(X, 1.0)
-
-
-# Where trials fail ----------------------------------------------------------------------------------------------------
-
-
-def test_price_per_success_by_hand():
-    """c / p, where p is the mean of a process around 1 that saw 1 at successes and 0 at failures; at least 1/1000."""
-    succeeded, failed, Z = design(SQUARE, 6), design(SQUARE, 4, seed=2), design(SQUARE, 50, seed=1)
-    cost = fit(LearnedCost(), SQUARE, succeeded, some_costs(succeeded))
-    X = np.concatenate([succeeded, failed])
-    gram = 0.25 * matern(X, X, SUCCESS_LENGTH_SCALE) + 0.01 * np.eye(10)
-    below = np.linalg.solve(gram, [0.0] * 6 + [-1.0] * 4)
-    Z = np.concatenate([Z, X])
-    chance = np.clip(1.0 + 0.25 * matern(Z, X, SUCCESS_LENGTH_SCALE) @ below, 1e-3, 1.0)
-    assert chance.min() < 0.1
-    assert chance.max() == 1.0
-    price = per_success(cost, SQUARE, succeeded, failed)
-    for power in POWERS:
-        expected = cost.log_moment(Z, power) - power * np.log(chance)
-        np.testing.assert_allclose(price.log_moment(Z, power), expected, atol=1e-8)
-        np.testing.assert_allclose(price.log_moment_and_grad(Z, power)[0], expected, atol=1e-8)
-    assert price.hyperparameters is cost.hyperparameters
-
-
-@pytest.mark.parametrize("power", POWERS)
-def test_gradient_of_the_price_per_success(power):
-    succeeded, failed = design(cube(3), 12), design(cube(3), 5, seed=2)
-    price = per_success(fit(LearnedCost(), cube(3), succeeded, some_costs(succeeded)), cube(3), succeeded, failed)
-    Z = 0.01 + 0.98 * design(cube(3), 40, seed=1)
-    chance = price.success.posterior(Z)[0]
-    Z = Z[(np.abs(chance - 1.0) > 1e-4) & (np.abs(chance - 1e-3) > 1e-4)]  # kinks
-    assert len(Z) > 20
-    expected = central_difference(lambda points: price.log_moment(points, power), Z, 1e-5)
-    np.testing.assert_allclose(price.log_moment_and_grad(Z, power)[1], expected, atol=1e-5, rtol=1e-5)
-
-
-def test_without_failures_the_price_is_the_cost():
-    cost = fit(UniformCost(), SQUARE, design(SQUARE, 3), np.ones(3))
-    assert per_success(cost, SQUARE, design(SQUARE, 3), np.empty((0, 2))) is cost
 
 
 # Refusals and frozen values -------------------------------------------------------------------------------------------

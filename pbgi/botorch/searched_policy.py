@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pbgi.acquisition import Cheapness, LogExpectedImprovement, Restricted
+from pbgi.acquisition import Cheapness, LogExpectedImprovement
 from pbgi.arrays import Bools, Floats
 from pbgi.history import Note
 from pbgi.maximize import RESOLUTION
@@ -119,16 +119,8 @@ def _proposal(snapshot: Snapshot, x: Floats, record: dict[str, Note]) -> Proposa
 
 
 def _may_be_tried(snapshot: Snapshot, X: Floats) -> Bools:
-    """Which points (m, d) are affordable, not excluded and away from failures."""
-    rule = Restricted(
-        Cheapness(snapshot.cost),
-        snapshot.cost,
-        snapshot.affordable,
-        snapshot.failed,
-        snapshot.failed_radius,
-        snapshot.space.categorical,
-    )
-    allowed = rule.allowed(X)
+    """Which points (m, d) are affordable, not excluded and unlikely to fail."""
+    allowed = snapshot.restricted(Cheapness(snapshot.cost)).allowed(X)
     if snapshot.excluded is not None and len(snapshot.excluded):
         distance = np.abs(X[:, None, :] - snapshot.excluded[None, :, :]).max(axis=2)
         allowed &= (distance >= RESOLUTION).all(axis=1)
