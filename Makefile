@@ -3,12 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test test-slow check format bench paper clean
+.PHONY: help demo test test-slow check docs format bench paper clean
 
 help:
 	@echo "make demo    tune a neural network within 60 s of training, beside random search (demo-output/); two or three minutes"
 	@echo "make test    run the tests        make test-slow  the ones that take minutes"
-	@echo "make check   format, lint, types, import direction    make format  mend the first two"
+	@echo "make check   format, lint, types, import direction, documentation    make format  mend the first two"
+	@echo "make docs    the documentation site, in site/"
 	@echo "make bench   speed, with its targets"
 	@echo "make paper   figures and docs/paper.md from the results so far (python -m paper run ... makes them)"
 
@@ -21,11 +22,14 @@ test: .venv/installed-dev
 test-slow: .venv/installed-dev
 	$(BIN)/python -m pytest -m slow
 
-check: .venv/installed-dev
+check: .venv/installed-dev docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: .venv/installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 format: .venv/installed-dev
 	$(BIN)/ruff format .
@@ -42,7 +46,7 @@ paper: .venv/installed-dev
 	$(BIN)/python -m paper table
 
 clean:
-	rm -rf .venv demo-output
+	rm -rf .venv demo-output site
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -563,7 +563,7 @@ class Corner:
 @pytest.mark.parametrize("ends", ["failed", "told"])
 def test_one_trial_says_too_little_of_others_to_end_the_run(ends):
     """Two choices, nothing in between: what the other one costs is as likely below what the first cost as above."""
-    optimizer = Optimizer({"x": pbgi.Integer(1, 2)}, budget=50, seed=0)
+    optimizer = Optimizer({"x": pbgi.Integer(1, 2)}, budget=20, seed=0)
     first = optimizer.ask()
     optimizer.fail(first, cost=6.0) if ends == "failed" else optimizer.tell(first, 1.0, cost=6.0)
     assert optimizer.should_stop() is None
