@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from engine_fixtures import one_thread  # noqa: F401
 
 from pbgi import Float, InvalidInputError, KnownCost, LearnedCost, Optimizer
 from pbgi.fitting import MANY_VALUES, VALUE_MODEL, VALUE_REFIT, VALUE_SIZE, refit_is_due
