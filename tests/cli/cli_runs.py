@@ -4,6 +4,7 @@ import json
 import math
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,10 @@ import psutil
 
 import pbgi
 from pbgi.cli.job import read_job
+
+# A shell that starts tests in the background has them ignore Ctrl-C, and so would every command they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PBGI = [sys.executable, "-W", "error", "-m", "pbgi"]
 SHOWN = re.compile(r"^trial (\d+): (?:value (\S+), cost (\S+)|failed, cost (\S+):)", re.MULTILINE)
