@@ -18,6 +18,7 @@ import pbgi
 from pbgi.integrations.optuna import PBGISampler, cost_summary
 from pbgi.integrations.optuna.kept import CHOOSING_KEY, is_choosing, keep, trials_of
 from pbgi.integrations.optuna.turn import Turns
+from pbgi.optimizer import LEARNING
 
 WORKER = Path(__file__).with_name("optuna_worker.py")
 
@@ -50,8 +51,10 @@ def test_processes_keep_to_a_budget_of_learned_costs(tmp_path):
     points = [trial.params["x"] for trial in done]
     assert len(set(points)) == len(points) > 5
     assert cost_summary(study, budget=14.0).remaining < 2.0  # it was used, but for less than one trial
-    errors = [trial.user_attrs["cost"] - predicted for trial in done if (predicted := predicted_cost(trial))]
-    assert cost_summary(study).spent <= 14.0 + sum(max(error, 0.0) for error in errors)
+    predicted = {trial.number: cost for trial in done if (cost := predicted_cost(trial))}
+    errors = [trial.user_attrs["cost"] - predicted[trial.number] for trial in done if trial.number in predicted]
+    tolerated = LEARNING * max(predicted.values())  # a learned cost may miss what is left by this much
+    assert cost_summary(study).spent <= 14.0 + tolerated + sum(max(error, 0.0) for error in errors)
     assert study.user_attrs["pbgi:stop"]["rule"] == "BudgetSpent"
 
 
