@@ -3,8 +3,9 @@
 Names are imported when they are first used, so that `import pbgi` stays light.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pbgi.lazy import names_from
 
 __version__ = "0.1.0"
 
@@ -48,7 +49,6 @@ _HOMES = {
     "space": ("Space",),
     "stopping": ("BudgetSpent", "GittinsStop", "MaxTrials", "StopReason"),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
     "BudgetSpent",
@@ -91,12 +91,7 @@ __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'pbgi' has no attribute {name!r}")
-    value = getattr(import_module(f"pbgi.{_HOME_OF[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = names_from("pbgi", _HOMES)
 
 
 def __dir__() -> list[str]:

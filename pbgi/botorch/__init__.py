@@ -6,8 +6,9 @@ with BoTorch, and the engine's Gaussian process as a model of BoTorch.
 Needs `pip install pbgi[botorch]`. Names are imported when they are first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pbgi.lazy import names_from
 
 if TYPE_CHECKING:
     from pbgi.botorch.acquisition import LogExpectedImprovementPerCost, PandorasBoxGittinsIndex
@@ -33,7 +34,6 @@ _HOMES = {
     ),
     "stopping": ("StopSignal", "gittins_stopping"),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "BudgetedMultiStepEI",
@@ -49,12 +49,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'pbgi.botorch' has no attribute {name!r}")
-    value = getattr(import_module(f"pbgi.botorch.{_HOME_OF[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = names_from("pbgi.botorch", _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pbgi.cli.errors import ExitCode, JobError, StorageError
 from pbgi.cli.masking import masked
-from pbgi.errors import InvalidInputError, NothingLeftError, PbgiError
+from pbgi.errors import NothingLeftError, PbgiError
 
 STORAGE_VARIABLE = "PBGI_STORAGE"
 
@@ -168,8 +168,6 @@ def _book(given: argparse.Namespace, *, create: bool = True) -> Any:
 
 def _found(given: argparse.Namespace) -> tuple[Any, str]:
     """The storage of a study and its name, whichever program made it with Optuna."""
-    from optuna import get_all_study_names
-
     from pbgi.cli.job import read_job
     from pbgi.cli.storage import Storage, url_of_file
 
@@ -180,15 +178,7 @@ def _found(given: argparse.Namespace) -> tuple[Any, str]:
     else:
         url = given.study if "://" in given.study else url_of_file(Path(given.study))
     storage = _quiet(lambda: Storage(url, create=False))
-    names = storage.patiently(lambda: get_all_study_names(storage.backend))
-    if name is None and len(names) == 1:
-        name = names[0]
-    if name not in names:
-        wanted = "one of several" if name is None else repr(name)
-        raise InvalidInputError(
-            f"{storage.shown}: a study must be named that is there; got {wanted}; there are {names}"
-        )
-    return storage, name
+    return storage, storage.name_of(name)
 
 
 def _book_of_job(job: Any, storage: str | None, *, create: bool = True) -> Any:

@@ -21,6 +21,7 @@ from optuna.storages import RDBStorage
 from pbgi.cli.errors import StorageError
 from pbgi.cli.masking import masked
 from pbgi.cli.private_files import make_folder, touch_private
+from pbgi.errors import InvalidInputError
 
 T = TypeVar("T")
 
@@ -127,6 +128,22 @@ class Storage:
                     print(f"pbgi: waiting for the storage: {error}", file=sys.stderr, flush=True)
                     told = True
                 time.sleep(PAUSE)
+
+    def name_of(self, study: str | None) -> str:
+        """The name of a study that is here; without one given, that of the only study.
+
+        Raises:
+            InvalidInputError: There is no such study, or which one is not clear.
+        """
+        names = self.patiently(lambda: optuna.get_all_study_names(self.backend))
+        if study is None and len(names) == 1:
+            return names[0]
+        if study not in names:
+            wanted = "one of several" if study is None else repr(study)
+            raise InvalidInputError(
+                f"{self.shown}: a study must be named that is there; got {wanted}; there are {names}"
+            )
+        return study
 
     @contextlib.contextmanager
     def locked(self, study: str) -> Iterator[None]:

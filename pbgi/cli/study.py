@@ -64,15 +64,7 @@ class StudyBook:
         Raises:
             InvalidInputError: There is no such study, or which one is not clear.
         """
-        names = storage.patiently(lambda: optuna.get_all_study_names(storage.backend))
-        if name is None and len(names) == 1:
-            name = names[0]
-        if name not in names:
-            wanted = "one of several" if name is None else repr(name)
-            raise InvalidInputError(
-                f"{storage.shown}: a study must be named that is there; got {wanted}; there are {names}"
-            )
-        found: str = name
+        found = storage.name_of(name)
         study = storage.patiently(lambda: _load(storage, found))
         kept = storage.patiently(lambda: study.user_attrs.get(attributes.SETTINGS))
         if kept is None:

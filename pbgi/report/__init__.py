@@ -10,8 +10,9 @@ Each takes a `pbgi.Result`, a `pbgi.Optimizer` or an Optuna study. Needs `pip in
 when they are first used.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from pbgi.lazy import names_from
 
 if TYPE_CHECKING:
     from pbgi.report.page import write_report
@@ -43,7 +44,7 @@ _HOMES = {
     ),
     "several": ("draw_best_value", "draw_regret"),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_get = names_from("pbgi.report", _HOMES)
 
 __all__ = [
     "draw_best_value",
@@ -62,10 +63,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'pbgi.report' has no attribute {name!r}")
     try:
-        return getattr(import_module(f"pbgi.report.{_HOME_OF[name]}"), name)
+        return _get(name)
     except ModuleNotFoundError as error:
         if str(error.name).partition(".")[0] != "plotly":
             raise

@@ -65,11 +65,6 @@ FAILING = STAND_IN.replace(
 )
 
 
-@pytest.fixture(autouse=True)
-def no_storage_variable(monkeypatch):
-    monkeypatch.delenv("PBGI_STORAGE", raising=False)
-
-
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
     """A job of which five trials were told, and one is running."""

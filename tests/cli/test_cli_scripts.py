@@ -14,6 +14,7 @@ from pathlib import Path
 import optuna
 import pytest
 from cli_runs import ECHO, PBGI, run, trials_in, write_job
+from command_line import said
 from processor_seconds import median_seconds
 
 import pbgi
@@ -24,18 +25,6 @@ from pbgi.integrations.optuna import PBGISampler
 from pbgi.pandora import Box, Discrete, Gaussian, solve
 
 PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
-
-
-@pytest.fixture(autouse=True)
-def no_storage_variable(monkeypatch):
-    monkeypatch.delenv("PBGI_STORAGE", raising=False)
-
-
-def said(capfd, *arguments, status=0):
-    code = main([str(a) for a in arguments])
-    out, err = capfd.readouterr()
-    assert code == status, err
-    return json.loads(out) if out else err
 
 
 def test_ask_and_tell(tmp_path, capfd):

@@ -21,11 +21,6 @@ from pbgi.integrations.optuna import cost_summary
 EXAMPLE = Path(__file__).parents[2] / "examples" / "tune"
 
 
-@pytest.fixture(autouse=True)
-def no_storage_variable(monkeypatch):
-    monkeypatch.delenv("PBGI_STORAGE", raising=False)
-
-
 def tune(capfd, *arguments, status=0):
     code = main(["tune", *map(str, arguments)])
     out, err = capfd.readouterr()

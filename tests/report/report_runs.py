@@ -53,20 +53,22 @@ def ordinary(n=14, **settings):
     return optimizer
 
 
+def suggest_and_charge(trial):
+    """An objective for Optuna on SPACE; the trial tells its cost."""
+    params = {
+        "rate": trial.suggest_float("rate", 1e-4, 1.0, log=True),
+        "depth": trial.suggest_int("depth", 1, 12),
+        "kind": trial.suggest_categorical("kind", ["a", "b", None]),
+    }
+    trial.set_user_attr("cost", cost_of(params))
+    return value_of(params)
+
+
 def random_study(n, suggest=None, **options):
     """A study of another sampler, whose trials tell their costs."""
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0), **options)
 
-    def objective(trial):
-        params = {
-            "rate": trial.suggest_float("rate", 1e-4, 1.0, log=True),
-            "depth": trial.suggest_int("depth", 1, 12),
-            "kind": trial.suggest_categorical("kind", ["a", "b", None]),
-        }
-        trial.set_user_attr("cost", cost_of(params))
-        return value_of(params)
-
-    study.optimize(suggest or objective, n_trials=n, catch=(FloatingPointError,))
+    study.optimize(suggest or suggest_and_charge, n_trials=n, catch=(FloatingPointError,))
     return study
 
 

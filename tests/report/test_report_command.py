@@ -1,13 +1,12 @@
 """`pbgi report`: a page about a study, JSON on standard output, exit codes."""
 
-import json
 import math
 
 import optuna
 import pytest
+from command_line import said
 from report_runs import cost_of, random_study
 
-from pbgi.cli import main
 from pbgi.integrations.optuna import PBGISampler
 
 JOB = """
@@ -20,18 +19,6 @@ seed = 1
 x = { low = 0.0, high = 1.0 }
 y = { low = 0.5, high = 1.5 }
 """
-
-
-@pytest.fixture(autouse=True)
-def no_storage_variable(monkeypatch):
-    monkeypatch.delenv("PBGI_STORAGE", raising=False)
-
-
-def said(capfd, *arguments, status=0):
-    code = main([str(a) for a in arguments])
-    out, err = capfd.readouterr()
-    assert code == status, err
-    return json.loads(out) if out else err
 
 
 def test_a_job_has_a_report(tmp_path, capfd, monkeypatch):

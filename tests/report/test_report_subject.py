@@ -5,7 +5,17 @@ import math
 import numpy as np
 import optuna
 import pytest
-from report_runs import HOSTILE, ODD, SPACE, cost_of, hostile_study, ordinary, random_study, value_of
+from report_runs import (
+    HOSTILE,
+    ODD,
+    SPACE,
+    cost_of,
+    hostile_study,
+    ordinary,
+    random_study,
+    suggest_and_charge,
+    value_of,
+)
 
 import pbgi
 from pbgi.cli import attributes
@@ -47,17 +57,12 @@ def test_a_unit_is_a_text():
 
 
 def mixed_objective(trial):
-    params = {
-        "rate": trial.suggest_float("rate", 1e-4, 1.0, log=True),
-        "depth": trial.suggest_int("depth", 1, 12),
-        "kind": trial.suggest_categorical("kind", ["a", "b", None]),
-    }
-    trial.set_user_attr("cost", cost_of(params))
+    value = suggest_and_charge(trial)
     if trial.number % 5 == 3:
         raise FloatingPointError
     if trial.number % 5 == 4:
         raise optuna.TrialPruned
-    return value_of(params)
+    return value
 
 
 @pytest.mark.parametrize("sampler", [PBGISampler(budget=30, seed=0), optuna.samplers.RandomSampler(seed=0)])
