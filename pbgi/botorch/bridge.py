@@ -55,11 +55,13 @@ class Surrogate(NamedTuple):
 
     Attributes:
         model: For acquisition functions of BoTorch.
+        gp: The same, of the engine.
         training: What it is conditioned on.
         best_value: The largest value seen, running trials not included.
     """
 
     model: SingleTaskGP
+    gp: GP
     training: Training
     best_value: float
 
@@ -103,7 +105,7 @@ def surrogate_of(snapshot: Snapshot) -> Surrogate:
     pending = snapshot.space.to_unit_many(running) if running else None
     training = training_of(snapshot.model, snapshot.X, snapshot.values, pending)
     best_value = float(training.values[: len(snapshot.values)].max())
-    return Surrogate(_model(snapshot.model, training, None), training, best_value)
+    return Surrogate(_model(snapshot.model, training, None), snapshot.model, training, best_value)
 
 
 def training_of(gp: GP, X: Floats, values: Floats, pending: Floats | None = None) -> Training:

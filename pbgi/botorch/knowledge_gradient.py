@@ -40,12 +40,9 @@ class OneShotKnowledgeGradient(qKnowledgeGradient):
     @t_batch_mode_transform()  # type: ignore[arg-type]  # BoTorch's type asks for every acquisition function
     def forward(self, X: Tensor) -> Tensor:
         """Expected best mean `(*batch)`; X `(*batch, 1 + n_fantasies, d)` is a point, and the best after each value."""
-        belief, x, solutions = self._belief, X[..., :1, :], X[..., 1:, :]
-        mean, explained = belief.mean_and_explained(X)
-        covariance = belief.prior(x, solutions).squeeze(-2) - (explained[..., :1, :] * explained[..., 1:, :]).sum(-1)
-        variance = (belief.prior_variance - explained[..., 0, :].square().sum(-1)).clamp_min(
-            VARIANCE_FLOOR * belief.prior_variance
-        )
+        belief = self._belief
+        variance, mean, covariance = belief.first_and_others(X)
+        variance = variance.clamp_min(VARIANCE_FLOOR * belief.prior_variance)
         slope = covariance / (variance + belief.noise).sqrt().unsqueeze(-1)
-        value: Tensor = (mean[..., 1:] + slope * self._z).mean(dim=-1)
+        value: Tensor = (mean + slope * self._z).mean(dim=-1)
         return value

@@ -193,6 +193,35 @@ def test_belief_is_the_joint_posterior_of_the_model(kernel):
     np.testing.assert_allclose(covariance, posterior.distribution.covariance_matrix, atol=1e-8)
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_belief_of_a_first_point_and_others(kernel):
+    X = np.random.default_rng(4).random((8, 2))
+    surrogate = surrogate_of(build_snapshot(SQUARE, X, np.sin(6 * X[:, 0]), config=GPConfig(kernel=kernel, noise=1e-4)))
+    Z = torch.rand(5, 3, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    variance, mean, covariance = Belief(surrogate).first_and_others(Z)
+    with torch.no_grad():
+        posterior = surrogate.model.posterior(Z)
+    joint = posterior.distribution.covariance_matrix
+    np.testing.assert_allclose(variance, joint[:, 0, 0], atol=1e-8)
+    np.testing.assert_allclose(mean, posterior.mean.squeeze(-1)[:, 1:], atol=1e-8)
+    np.testing.assert_allclose(covariance, joint[:, 0, 1:], atol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_gradients_of_a_belief(kernel):
+    X = np.random.default_rng(4).random((8, 2))
+    surrogate = surrogate_of(build_snapshot(SQUARE, X, np.sin(6 * X[:, 0]), config=GPConfig(kernel=kernel, noise=1e-4)))
+    belief, generator = Belief(surrogate), torch.Generator().manual_seed(1)
+    Z, one, many = (
+        torch.rand(*shape, dtype=torch.float64, generator=generator).requires_grad_()
+        for shape in [(2, 3, 2), (4, 2), (2, 4, 2)]
+    )
+    for other in (one, many):  # with others shared by all batches, and with others of its own
+        assert torch.autograd.gradcheck(belief.prior, (Z, other))
+    assert torch.autograd.gradcheck(belief.mean_and_explained, Z)
+    assert torch.autograd.gradcheck(belief.first_and_others, Z)
+
+
 @pytest.mark.parametrize("cost", [UniformCost(), LearnedCost(), KnownCost(lambda p: 1.0 + p["x"] + p["y"] ** 2)])
 @pytest.mark.parametrize("power", [1.0, -1.0])
 def test_cost_and_its_gradient_reach_torch(cost, power):
