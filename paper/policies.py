@@ -1,18 +1,20 @@
-"""Policies that only the paper's appendix needs: expected improvement without care for digits, and another decay.
+"""Policies that only the paper needs: expected improvement without care for digits, another decay, another search.
 
 `pbgi` has one form of each acquisition function, the stable one. The study of log-scaling compares it with the textbook
-formula, which loses its digits where little improvement is expected, and with the logarithm of that formula.
+formula, which loses its digits where little improvement is expected, and with the logarithm of that formula. And it has
+one search, which also looks around the best points tried; the published runs climbed from Sobol points alone.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
 from pbgi.acquisition import Exponential, GittinsIndex, LogExpectedImprovement
 from pbgi.arrays import Floats
-from pbgi.maximize import Acquisition
+from pbgi.maximize import Acquisition, SearchResult, build_pool
 from pbgi.model import Model
 from pbgi.snapshot import Proposal, Snapshot
 
@@ -131,4 +133,46 @@ class DescribedPBGID:
         return fired
 
 
-PAPER_POLICIES: tuple[type, ...] = (TextbookEI, LogTextbookEI, ExpLogEI, DescribedPBGID)
+@dataclass(frozen=True)
+class SearchedFromSobol:
+    """Another policy, whose search climbs from Sobol points alone: it finds no peak that is narrow and near the data.
+
+    Args:
+        policy: The policy.
+        n_points_per_dimension: Sobol points, of which the best are climbed from.
+        n_climbs_per_dimension: Climbs.
+    """
+
+    policy: Any
+    n_points_per_dimension: int = 64
+    n_climbs_per_dimension: int = 1
+
+    def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+        """What the policy proposes."""
+        known = {field.name: getattr(snapshot, field.name) for field in fields(snapshot)}
+        n_points, n_climbs = self.n_points_per_dimension, self.n_climbs_per_dimension
+        proposal: Proposal | None = self.policy.propose(_SobolSnapshot(**known, sizes=(n_points, n_climbs)), rng)
+        return proposal
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _SobolSnapshot(Snapshot):
+    """A snapshot with that search; the sizes are the points and the climbs per dimension."""
+
+    sizes: tuple[int, int]
+
+    def maximise(
+        self,
+        acquisition: Acquisition,
+        rng: np.random.Generator,
+        pool: Floats | None = None,
+        former_maximisers: Floats | None = None,  # noqa: ARG002 (they are near the data)
+        n_starts: int | None = None,
+    ) -> SearchResult:
+        """The best point that climbs from Sobol points reach."""
+        d = self.space.dimension
+        pool = build_pool(d, rng, n_sobol=self.sizes[0] * d) if pool is None else pool
+        return super().maximise(acquisition, rng, pool, n_starts=n_starts or self.sizes[1] * d)
+
+
+PAPER_POLICIES: tuple[type, ...] = (TextbookEI, LogTextbookEI, ExpLogEI, DescribedPBGID, SearchedFromSobol)

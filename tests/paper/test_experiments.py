@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from engine_fixtures import SQUARE, build_snapshot
 from scipy import optimize
 
 import pbgi
@@ -18,6 +19,7 @@ from paper.policies import (
     ExpLogEI,
     LogTextbookEI,
     OffsetLogarithm,
+    SearchedFromSobol,
     TextbookEI,
     TextbookImprovement,
 )
@@ -28,6 +30,7 @@ from pbgi.botorch.policies import BudgetedMultiStepEI
 from pbgi.cost import UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.gp_config import Hyperparameters
+from pbgi.snapshot import Proposal
 
 # By hand: curves per panel (nine with uniform, seven with varying cost, less the omitted ones), panels, seeds.
 COUNTS = {
@@ -42,6 +45,7 @@ COUNTS = {
     "hard_for_eipc": 2 * 16,
     "hard_for_ei": 2 * 16,
     "log_scaling": (5 + 2) * 16,
+    "search": (4 + 4 + 3) * 16,
     "robot_pushing_known": 7 * 16,
 }
 
@@ -315,3 +319,35 @@ def test_forms_of_expected_improvement_agree_where_it_is_large(policy):
     X, y = np.array([[0.1], [0.4], [0.9]]), -((np.array([0.1, 0.4, 0.9]) - 0.6) ** 2)
     best = grid[np.argmax(LogExpectedImprovement(fit_gp(X, y, pbgi.GPConfig.paper()), None, y.max()).value(grid)), 0]
     assert optimizer.ask().params["x"] == pytest.approx(best, abs=1e-3)
+
+
+class Asking:
+    """A policy that goes to the best point tried, and keeps what it was asked for."""
+
+    def __init__(self):
+        self.asked = []
+
+    def propose(self, snapshot, rng):
+        self._best = snapshot.X[snapshot.values.argmax()]
+        found = snapshot.maximise(self, rng)
+        return Proposal(found.x, 1.0, {"index": found.value})
+
+    def value(self, X):
+        self.asked.append(X.copy())
+        return -np.abs(X - self._best).sum(axis=1)
+
+    def value_and_grad(self, X):
+        return -np.abs(X - self._best).sum(axis=1), -np.sign(X - self._best)
+
+
+@pytest.mark.parametrize(("wrapped", "n_asked"), [(False, None), (True, 50)])
+def test_a_search_from_sobol_points_does_not_begin_at_the_best_points(wrapped, n_asked):
+    snapshot = build_snapshot(SQUARE, np.array([[0.3, 0.6], [0.9, 0.1], [0.5, 0.5]]), np.array([2.0, 0.0, 1.0]))
+    asking = Asking()
+    policy = SearchedFromSobol(asking, n_points_per_dimension=25, n_climbs_per_dimension=2) if wrapped else asking
+    proposal = policy.propose(snapshot, np.random.default_rng(0))
+    pool = asking.asked[0]
+    near = np.abs(pool - [0.3, 0.6]).max(axis=1) < 1e-3
+    assert near.any() != wrapped
+    assert n_asked in (None, len(pool))
+    assert proposal.record["index"] == pytest.approx(0.0, abs=1e-3)  # climbs get there all the same
