@@ -14,7 +14,7 @@ from typing import Any
 
 from paper.described import with_twins
 from paper.policies import ExpLogEI, LogTextbookEI, SearchedFromSobol, TextbookEI
-from paper.reference import gp_problem
+from paper.reference import FROM_SOBOL, gp_problem
 from paper.specification import FittedModel, OwnModel, ProblemSpec, Run, Specification, TrueModel
 from pbgi.botorch.policies import (
     BudgetedMultiStepEI,
@@ -197,7 +197,7 @@ def _search(experiment: str, n_seeds: int) -> Iterator[Run]:
     """No experiment of the paper: how much its curves owe to a search that climbs from Sobol points alone."""
     for dim, cost in ((16, "varying"), (32, "varying"), (16, "uniform")):
         curves = ("LogEI", "PBGI", "PBGI-D") if cost == "uniform" else ("LogEICC", "LogEIPC", "PBGI", "PBGI-D")
-        policies = {f"{curve}, from Sobol points": SearchedFromSobol(POLICIES[curve]) for curve in curves}
+        policies = {f"{curve}{FROM_SOBOL}": SearchedFromSobol(POLICIES[curve]) for curve in curves}
         yield from _gp_panel(experiment, dim, cost).runs(policies, n_seeds)
 
 

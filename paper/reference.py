@@ -36,6 +36,8 @@ QUANTITIES: dict[str, Quantity] = {
 POLICIES = (
     "RS", "LogEI", "LogEIPC", "LogEICC", "TS", "UCB", "KG", "MES", "MFMES", "MSEI", "BMSEI", "PBGI", "PBGI-D",
 )  # fmt: skip
+# Added to the name of a curve whose search climbs from Sobol points alone, as the published search did.
+FROM_SOBOL = ", from Sobol points"
 COSTS = {"uniform": "uniform", "varying": "varying", "known": "varying", "unknown": "unknown"}
 # The package names kernels by short words, the paper by their names.
 KERNELS = {"matern32": "Matern-3/2", "matern52": "Matern-5/2", "rbf": "squared exponential"}

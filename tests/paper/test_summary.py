@@ -11,6 +11,7 @@ from paper.condensed import condensed, keep
 from paper.curves import band, best_known, best_on_grid, best_so_far, plotted, seconds_on_grid
 from paper.page import NOT_EXPLAINED, duration, markdown_table, number, page, read_explanations
 from paper.reference import (
+    FROM_SOBOL,
     Panel,
     gp_problem,
     grid_for,
@@ -405,3 +406,16 @@ def test_kept_runs_come_back_and_are_not_run_again(tmp_path):
     np.testing.assert_allclose(summarise(kept)[0].linear.median, summarise(runs)[0].linear.median, rtol=1e-6)
     Store(tmp_path / "raw").append(runs[0])  # also as a raw result: it counts once
     assert len(Store(tmp_path / "raw", tmp_path / "runs").load()) == 3
+
+
+def test_the_page_has_a_search_as_published_beside_the_engine(tmp_path):
+    """PBGI's published quartiles are 0.349 and 1.09: outside with one search, inside with the other."""
+    curves = summarise(
+        on_ackley("PBGI", (1.5, 1.6, 1.7)) + on_ackley(f"PBGI{FROM_SOBOL}", (0.8, 0.9)) + on_ackley("LogEIPC", (0.97,))
+    )
+    text = page(curves, variant="as_published", explanations={}, lessons="", images=tmp_path)
+    assert "1 of 2 medians (50%) lie inside the published" in text.replace("\n", " ")
+    assert "another 1 (100%)" in text
+    row = "PBGI | 0.89 [0.349, 1.09] | 1.6 [1.55, 1.65] | 0.85 [0.825, 0.875] | 0.96 | yes | 2 |"
+    assert f"| Ackley d=16 varying | {row}" in text
+    assert "## Studies of settings" not in text
