@@ -45,7 +45,7 @@ COUNTS = {
     "hard_for_eipc": 2 * 16,
     "hard_for_ei": 2 * 16,
     "log_scaling": (5 + 2) * 16,
-    "search": (4 + 4 + 3) * 16,
+    "search": 6 * (3 + 4) * 16,
     "robot_pushing_known": 7 * 16,
 }
 
