@@ -1,11 +1,13 @@
-"""What the defaults are worth: the regret of runs with the default model and rate, beside the alternatives.
+"""What the defaults are worth: the regret of runs with the default model, rate and search, beside the alternatives.
 
 Models, each with the default policy: the default `GPConfig()`, the paper's `GPConfig.paper()`, and "broad", the default
 with a log-normal prior on length scales that widens with the dimension. Problems: Ackley, Levy and Rosenbrock as in the
 paper (d = 4, 8), exact and with noise of 2 % of the range of their values, at uniform cost and at a known one of
 1 + 20 mean(x). Rates, on the exact problems with values as they are, times 100 and divided by 100: `PBGID()`, which
-sets its first rate by itself, the same with half the largest EI per cost for a rate, and `PBGID(0.1)`. A run's regret
-is that of the function without noise at the point with the best value told, in units of the function.
+sets its first rate by itself, the same with half the largest EI per cost for a rate, and `PBGID(0.1)`. Searches, on the
+exact problems: the engine's, which begins from Sobol points and around the best points tried; one from Sobol points
+alone; and both in turn. A run's regret is that of the function without noise at the point with the best value told, in
+units of the function.
 
     python benchmarks/quality_defaults.py --seeds 8 --jobs 2           all of it, about an hour of processor time
     python benchmarks/quality_defaults.py --seeds 2 --max-seconds 480  what can be done in that time
@@ -21,7 +23,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,15 +33,19 @@ from quality_fit import NAMED, cube
 from threadpoolctl import threadpool_limits
 
 import pbgi
+from paper.policies import SearchedFromSobol
 from pbgi.gp_config import GPConfig, LogNormalPrior
+from pbgi.snapshot import Proposal, Snapshot
 
-DIMENSIONS = (4, 8)
+DIMENSIONS, DEFAULT_DIMENSIONS = (4, 8, 16), (4, 8)
 COSTS = ("uniform", "varying")
 NOISE = 0.02  # of the range: from the 5 % to the 95 % quantile of values at random points
 SCALES = (1.0, 100.0, 0.01)
 FIXED_RATE = 0.1  # the paper's initial rate of PBGI-D
 MODELS = ("default", "paper", "broad")
 RATES = {"automatic": pbgi.PBGID(), "half": pbgi.PBGID(initial_share=0.5), "fixed": pbgi.PBGID(FIXED_RATE)}
+SEARCHES = ("engine", "sobol", "in turn")
+STUDIES = ("models", "rates", "searches")
 # Regrets below this share of the range are taken to be this: they are all as good as nothing.
 FLOOR = 1e-6
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -58,6 +64,7 @@ class Setting(NamedTuple):
     scale: float
     model: str
     rate: str
+    search: str
     n_trials: int  # per dimension, that the budget is for
     seed: int
 
@@ -91,6 +98,24 @@ def model_named(name: str, d: int) -> GPConfig:
     return replace(GPConfig(), length_scale_prior=broad) if name == "broad" else GPConfig()
 
 
+@dataclass(frozen=True)
+class InTurn:
+    """One search for every other trial, the engine's for the rest."""
+
+    policy: Any
+
+    def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+        """What the policy proposes with the search whose turn it is."""
+        policy = SearchedFromSobol(self.policy) if len(snapshot.trials) % 2 else self.policy
+        proposal: Proposal | None = policy.propose(snapshot, rng)
+        return proposal
+
+
+def policy_of(setting: Setting) -> Any:
+    policy = RATES[setting.rate]
+    return {"engine": policy, "sobol": SearchedFromSobol(policy), "in turn": InTurn(policy)}[setting.search]
+
+
 def final_regret(setting: Setting) -> float:
     """Of a whole run."""
     f, d = NAMED[setting.function], setting.d
@@ -106,7 +131,7 @@ def final_regret(setting: Setting) -> float:
         cube(d),
         budget=budget(d, setting.cost, setting.n_trials),
         cost=pbgi.UniformCost() if setting.cost == "uniform" else pbgi.KnownCost(price, vectorised=True),
-        policy=RATES[setting.rate],
+        policy=policy_of(setting),
         model=model_named(setting.model, d),
         seed=setting.seed,
     )
@@ -120,17 +145,22 @@ def final_regret(setting: Setting) -> float:
 def settings_of(
     seed: int, dimensions: Sequence[int], costs: Sequence[str], n_trials: int, only: str | None
 ) -> list[Setting]:
-    """The runs of one seed; the two comparisons share the runs they have in common."""
+    """The runs of one seed; the comparisons share the runs they have in common."""
     problems = list(itertools.product(NAMED, dimensions))
     models = [
-        Setting(f, d, noisy, cost, 1.0, model, "automatic", n_trials, seed)
+        Setting(f, d, noisy, cost, 1.0, model, "automatic", "engine", n_trials, seed)
         for (f, d), noisy, cost, model in itertools.product(problems, (False, True), costs, MODELS)
     ]
     rates = [
-        Setting(f, d, False, cost, scale, "default", rate, n_trials, seed)
+        Setting(f, d, False, cost, scale, "default", rate, "engine", n_trials, seed)
         for (f, d), cost, scale, rate in itertools.product(problems, costs, SCALES, RATES)
     ]
-    return list(dict.fromkeys([*(models if only != "rates" else []), *(rates if only != "models" else [])]))
+    searches = [
+        Setting(f, d, False, cost, 1.0, "default", "automatic", search, n_trials, seed)
+        for (f, d), cost, search in itertools.product(problems, costs, SEARCHES)
+    ]
+    studies = zip(STUDIES, (models, rates, searches), strict=True)
+    return list(dict.fromkeys(setting for name, study in studies if only in (None, name) for setting in study))
 
 
 def run_all(settings: Sequence[Setting], jobs: int, max_seconds: float) -> dict[Setting, float]:
@@ -245,10 +275,10 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=8, help="runs of each configuration")
     parser.add_argument("--jobs", type=int, choices=(1, 2), default=1, help="processes, each with one thread")
     parser.add_argument("--max-seconds", type=float, default=math.inf, help="begin no run after so long")
-    parser.add_argument("--dimensions", nargs="+", type=int, choices=DIMENSIONS, default=DIMENSIONS)
+    parser.add_argument("--dimensions", nargs="+", type=int, choices=DIMENSIONS, default=DEFAULT_DIMENSIONS)
     parser.add_argument("--costs", nargs="+", choices=COSTS, default=COSTS)
     parser.add_argument("--trials", type=int, default=10, help="per dimension, that the budget is for")
-    parser.add_argument("--only", choices=("models", "rates"), help="one of the two comparisons")
+    parser.add_argument("--only", choices=STUDIES, help="one of the comparisons")
     parser.add_argument("--json", type=Path, help="where to write the numbers")
     arguments = parser.parse_args()
     # Seed by seed, so that whatever time there is gives whole comparisons.
@@ -260,6 +290,7 @@ def main() -> int:
         compared(
             {s: r for s, r in regrets.items() if s.model == "default"}, "rate", tuple(RATES), "first rate of PBGI-D"
         ),
+        compared(regrets, "search", SEARCHES, "searches"),
     )
     summary = {comparison.title: show(comparison) for comparison in comparisons if comparison.regrets}
     if arguments.json:
