@@ -91,7 +91,11 @@ def main() -> None:
         expected = "nothing known" if trial.predicted_cost is None else f"{trial.predicted_cost:.2f} s expected"
         print(f"  {outcome} in {trial.charged:.2f} s ({expected}): {trial.params['model/features']} features")
     print(f"{len(search.optimizer.trials)} trials took {search.spent:.2f} s of {args.budget:g} s")
-    print(f"Best error {results.get_best_result().metrics['error']:.4f} with {results.get_best_result().config}")
+    if any(trial.value is not None for trial in search.optimizer.trials):
+        best = results.get_best_result()
+        print(f"Best error {best.metrics['error']:.4f} with {best.config}")
+    else:
+        print(f"No trial has ended with an error to report: {args.budget:g} s were not enough")
     print(f"Stopped: {search.stop_reason}")
 
 

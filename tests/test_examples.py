@@ -106,11 +106,11 @@ def test_parallel_with_failures_resumes(tmp_path):
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="needs pbgi[ray]")
 def test_ray_tune(tmp_path):
-    out = run("-W", "error", EXAMPLES / "ray_tune.py", "--budget", 1, "--folder", tmp_path / "experiment").stdout
+    out = run("-W", "error", EXAMPLES / "ray_tune.py", "--budget", 6, "--folder", tmp_path / "experiment").stdout
     errors = [float(error) for error in re.findall(r"^  error ([\d.]+) in", out, re.MULTILINE)]
     assert float(re.search(r"Best error ([\d.]+) with", out)[1]) == min(errors)
     seconds = [float(s) for s in re.findall(r"^  .* in ([\d.]+) s \(", out, re.MULTILINE)]
-    n_trials, spent = re.search(r"(\d+) trials took ([\d.]+) s of 1 s", out).groups()
+    n_trials, spent = re.search(r"(\d+) trials took ([\d.]+) s of 6 s", out).groups()
     assert len(seconds) == int(n_trials)
     assert sum(seconds) <= float(spent) + 0.01 * len(seconds)  # trials that were cut off are charged nothing yet
     assert "Stopped: " in out
