@@ -9,7 +9,7 @@ exact problems: the engine's, which begins from Sobol points and around the best
 alone; and both in turn. A run's regret is that of the function without noise at the point with the best value told, in
 units of the function.
 
-    python benchmarks/quality_defaults.py --seeds 8 --jobs 2           all of it, about an hour of processor time
+    python benchmarks/quality_defaults.py --seeds 8 --jobs 2           all of it, more than an hour of processor time
     python benchmarks/quality_defaults.py --seeds 2 --max-seconds 480  what can be done in that time
 """
 

@@ -21,19 +21,17 @@ from pbgi.arrays import Floats
 from pbgi.botorch.belief import log_moment
 from pbgi.botorch.bridge import Surrogate, as_tensor
 from pbgi.cost import CostModel
-from pbgi.model import Model
 
 LEAST_STD = 1e-4  # of a candidate, standardised: BoTorch's smallest variance is its square
 
 
 def max_value_entropy(
-    surrogate: Surrogate, model: Model, n_candidates: int, n_max_values: int, n_values: int, rng: np.random.Generator
+    surrogate: Surrogate, n_candidates: int, n_max_values: int, n_values: int, rng: np.random.Generator
 ) -> qMaxValueEntropy:
     """BoTorch's max-value entropy search.
 
     Args:
         surrogate: What is believed, in standardised units.
-        model: The same, of the engine.
         n_candidates: Random points that the largest value is sampled from, besides those tried.
         n_max_values: Samples of the largest value.
         n_values: Samples of the value at a point.
@@ -41,7 +39,7 @@ def max_value_entropy(
     """
     training = surrogate.training
     candidates = np.concatenate([rng.random((n_candidates, training.X.shape[1])), training.X])
-    mean, std = model.posterior(candidates)
+    mean, std = surrogate.gp.posterior(candidates)
     uniform = rng.random(n_max_values)
     maxima = gumbel_maxima((mean - training.centre) / training.scale, std / training.scale, uniform)
     entropy = qMaxValueEntropy(

@@ -88,7 +88,7 @@ class MaxValueEntropy(SearchedPolicy):
         from pbgi.botorch.entropy import max_value_entropy
 
         n_candidates = self.n_candidates_per_dimension * snapshot.space.dimension
-        return max_value_entropy(surrogate, snapshot.model, n_candidates, self.n_max_values, self.n_values, rng)
+        return max_value_entropy(surrogate, n_candidates, self.n_max_values, self.n_values, rng)
 
 
 @dataclass(frozen=True)
