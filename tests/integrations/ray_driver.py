@@ -7,6 +7,7 @@ A trial reports twice: half of its cost, and all of it. In the folder it leaves 
 the driver leaves one in `acknowledged` when the search has recorded it.
 """
 
+import contextlib
 import json
 import sys
 import time
@@ -18,7 +19,8 @@ from ray import tune
 from pbgi.integrations.ray import PBGISearch, PBGIStopper
 
 BUDGET, COST = 8.4, 1.0
-# So many trials are done before the others wait for a file named `go`, if there is one named `gate`.
+# Just so many trials are done before the others wait, if there is a file named `gate`: for a file named `go`, which the
+# restored driver writes. Trials of the driver before, which Ray ends in its own time, never see their name in it.
 N_BEFORE_GATE = 3
 
 
@@ -31,16 +33,26 @@ def train(config):
         time.sleep(600.0)
     while doomed and not (folder / "doom").exists():  # leave something to do for the other node
         time.sleep(0.05)
-    while (folder / "gate").exists() and not (folder / "go").exists() and n_evaluated(folder) >= N_BEFORE_GATE:
-        time.sleep(0.05)
+    if (folder / "gate").exists() and not has_ticket(folder):
+        while not is_let_go(folder):
+            time.sleep(0.05)
     with (folder / "evaluated").open("a") as lines:
         lines.write(json.dumps([config["model"]["x"], config["k"]]) + "\n")
     tune.report({"loss": loss, "dollars": COST})
 
 
-def n_evaluated(folder):
-    path = folder / "evaluated"
-    return len(path.read_text().splitlines()) if path.exists() else 0
+def has_ticket(folder):
+    """Whether this trial passes the gate: a ticket is a file that only one trial can make, however many ask at once."""
+    for number in range(N_BEFORE_GATE):
+        with contextlib.suppress(FileExistsError):
+            (folder / f"ticket-{number}").touch(exist_ok=False)
+            return True
+    return False
+
+
+def is_let_go(folder):
+    path = folder / "go"
+    return path.exists() and path.read_text() == ray.get_runtime_context().get_job_id()
 
 
 class Acknowledge(tune.Callback):
@@ -59,6 +71,7 @@ def main(address, folder, how, max_failures=0, doomed=""):
     folder = Path(folder)
     ray.init(address=address, log_to_driver=False)
     if how == "restore":
+        (folder / "go").write_text(ray.get_runtime_context().get_job_id())
         tuner = tune.Tuner.restore(str(folder / "experiment"), train)
     else:
         search = PBGISearch(budget=BUDGET, cost="dollars", seed=0)

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import signal
 import time
 from importlib.util import find_spec
@@ -73,7 +74,8 @@ def completed(trials):
 def assert_nothing_is_lost(folder, lost=0.0):
     """What was acknowledged is known, each trial was evaluated once, at a point of its own, within the budget.
 
-    What a retry costs beyond a trial is not foreseen: the budget may be exceeded by what is `lost` that way.
+    What a retry costs beyond a trial is not foreseen: the budget may be exceeded by what is `lost` that way, and by
+    what trials cost beyond their prediction, for the cost is learned, from retries too.
     """
     trials, acknowledged = saved(folder), lines(folder / "acknowledged")
     assert len(acknowledged) == len({trial_id for trial_id, *_ in acknowledged}) >= 5
@@ -84,7 +86,9 @@ def assert_nothing_is_lost(folder, lost=0.0):
     assert sorted(evaluated) == sorted(point(trial) for trial in completed(trials).values())
     assert len({tuple(point) for point in evaluated}) == len(evaluated)
     assert not [trial for trial in trials.values() if trial["state"] == "running"]
-    assert BUDGET - COST < charged(trials) <= BUDGET + lost  # it went on until nothing fitted
+    beyond = sum(max(trial["cost"] - (trial["predicted_cost"] or math.inf), 0.0) for trial in trials.values())
+    assert charged(trials) <= BUDGET + lost + beyond
+    assert charged(trials) > BUDGET - 1.5 * COST  # it went on until nothing fitted, be it a trial that is retried
 
 
 def assert_on_loopback(*process_ids):
@@ -154,7 +158,6 @@ def test_killed_driver_goes_on_with_what_was_known(cluster, tmp_path, monkeypatc
         kill_between_two_savings(cluster, driver, tmp_path)
     before = saved(tmp_path)
     assert N_BEFORE_GATE <= len(completed(before)) < len(before)
-    (tmp_path / "go").touch()
     with started(cluster, tmp_path, "restore") as driver:
         finish(driver, tmp_path)
     assert_nothing_is_lost(tmp_path)
