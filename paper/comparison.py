@@ -53,7 +53,14 @@ class Comparison:
     @property
     def better(self) -> bool:
         """Whether our final median is the better one."""
-        difference = self.ours.linear.median[-1] - self.theirs.median[-1]
+        return self._is_better_than(self.theirs.median)
+
+    def is_better_than(self, other: "Comparison") -> bool:
+        """Whether our final median is better than that of another curve of ours."""
+        return self._is_better_than(other.ours.linear.median)
+
+    def _is_better_than(self, median: Floats) -> bool:
+        difference = self.ours.linear.median[-1] - median[-1]
         return bool(difference > 0) if self.theirs.quantity == "best" else bool(difference < 0)
 
 
@@ -67,13 +74,14 @@ class Winner:
     n_policies: int
 
 
-def compare(curves: Iterable[CurveSummary], variant: str = "as_published") -> list[Comparison]:
-    """All curves that are in the reference and in our results, in the order of the paper."""
+def compare(curves: Iterable[CurveSummary], variant: str = "as_published", suffix: str = "") -> list[Comparison]:
+    """All curves that are in the reference and, with this suffix, in our results, in the order of the paper."""
     curves = list(curves)
     pairs = []
     for panel in published_panels():
         chosen = best_of_panel(curves, panel, variant)
-        pairs += [Comparison(chosen[name], theirs) for name, theirs in published(panel).items() if name in chosen]
+        both = ((chosen.get(name + suffix), theirs) for name, theirs in published(panel).items())
+        pairs += [Comparison(ours, theirs) for ours, theirs in both if ours is not None]
     return pairs
 
 
@@ -89,7 +97,7 @@ def winners(comparisons: Iterable[Comparison]) -> list[Winner]:
         by_panel.setdefault(pair.theirs.panel, []).append(pair)
     found = []
     for panel, pairs in by_panel.items():
-        by_policy = {pair.ours.policy: pair for pair in pairs}
+        by_policy = {pair.theirs.policy: pair for pair in pairs}
         order = partial(final_order, pairs[0].theirs.quantity)
         theirs = _best({name: order(float(pair.theirs.median[-1])) for name, pair in by_policy.items()})
         ours = _best({name: order(float(pair.ours.linear.median[-1])) for name, pair in by_policy.items()})
@@ -119,7 +127,7 @@ def standings(comparisons: Iterable[Comparison], cost_is_uniform: bool) -> list[
         theirs = _ranks([order(float(pair.theirs.median[-1])) for pair in pairs])
         ours = _ranks([order(float(pair.ours.linear.median[-1])) for pair in pairs])
         for pair, both in zip(pairs, zip(theirs, ours, strict=True), strict=True):
-            ranks.setdefault(pair.ours.policy, []).append(both)
+            ranks.setdefault(pair.theirs.policy, []).append(both)
     means = [Standing(name, *np.mean(own, axis=0).tolist(), len(own)) for name, own in ranks.items()]
     return sorted(means, key=lambda standing: standing.ours)
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from paper.policies import DescribedPBGID
+from paper.policies import DescribedPBGID, SearchedFromSobol, SearchedNearBest
 from paper.specification import FittedModel, ProblemSpec, Run, TrueModel
 from pbgi.cost import KnownCost
 from pbgi.policy import PBGID
@@ -36,11 +36,16 @@ def with_twins(runs: Iterator[Run]) -> Iterator[Run]:
 
 def _twin(run: Run) -> Run | None:
     spec = run.specification
-    policy = spec.policy
-    if isinstance(policy, PBGID) and policy.initial_cost_scale is not None:
-        policy = DescribedPBGID(policy.initial_cost_scale, policy.decay)
-    described = replace(spec, policy=policy, model=_model(run), problem=_problem(spec.problem, run.cost))
+    described = replace(spec, policy=_policy(spec.policy), model=_model(run), problem=_problem(spec.problem, run.cost))
     return None if described == spec else replace(run, specification=described, variant="as_described")
+
+
+def _policy(policy: Any) -> Any:
+    if isinstance(policy, SearchedFromSobol | SearchedNearBest):
+        return replace(policy, policy=_policy(policy.policy))
+    if isinstance(policy, PBGID) and policy.initial_cost_scale is not None:
+        return DescribedPBGID(policy.initial_cost_scale, policy.decay)
+    return policy
 
 
 def _model(run: Run) -> Any:

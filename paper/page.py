@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from paper.comparison import FACTOR, Comparison, compare, final, standings, winners
-from paper.reference import FROM_SOBOL, POLICIES, Panel, published, published_curves, published_panels
+from paper.reference import NEAR_BEST, POLICIES, Panel, published, published_curves, published_panels
 from paper.summary_file import CurveSummary, best_of_panel
 
 EXPLANATIONS = Path(__file__).parent / "explanations.toml"
 LESSONS = Path(__file__).parent / "lessons.md"
 NOT_EXPLAINED = "not yet explained"
+BOTORCH_SEARCHED = ("KG", "MES", "MFMES", "MSEI", "BMSEI")
 
 INTRODUCTION = """\
 # The paper's experiments, run again
@@ -28,13 +29,15 @@ How to read the tables: medians and quartiles over seeds at the end of the budge
 regret (smaller is better), or best observed value (larger is better) where no optimum is known. "Here" joins
 evaluations by straight lines, as the published curves do; "step" is what had really been reached when the budget was
 spent. The ratio is ours over theirs: of regret, or of the progress from the start for best values. Two runs of one
-16-seed experiment differ by 5 to 15 % in the median.
+16-seed experiment differ by 5 to 15 % in the median. The search is how the next point was looked for, see
+["The search"](#the-search).
 """
 
 ABOUT_SEARCH = """\
 The published runs looked for the next point by climbing from Sobol points. In many dimensions none of those is near a
-point that was tried, and so the peaks of the acquisition function there, narrow and high, were not found. `pbgi` looks
-around the best points too, and finds them. Here it does without; the ratio is to the published median.
+point that was tried, and so the peaks of the acquisition function there, narrow and high, are not found. The tables of
+this page have that search. Another one looks around the best points too, and finds those peaks; it stands in where the
+published one has not been run yet ("near best"). Here is what finding them is worth, by final medians.
 """
 
 
@@ -88,31 +91,21 @@ def page(
         lessons: What a user should take from it: text that begins with a heading.
         images: Folder of the figures; those that are there are shown.
     """
-    pairs = compare(curves, variant)
-    searches = _searches(curves, variant)
-    parts = [INTRODUCTION, _in_short(pairs, searches, curves)]
+    pairs, near = compare(curves, variant), compare(curves, variant, NEAR_BEST)
+    parts = [INTRODUCTION, _in_short(pairs, near, curves)]
     if pairs:
         parts += [lessons, _winners(pairs), _differences(pairs, explanations)]
-    parts += [_published_search(pairs, searches), _panels(curves, variant)]
-    parts += [_other_curves(curves, variant), _studies(curves, variant)]
+    parts += [
+        _searches(pairs, near),
+        _panels(curves, variant),
+        _other_curves(curves, variant),
+        _studies(curves, variant),
+    ]
     parts += [_seconds(curves, variant), _wall_times(curves), _figures(images)]
     return "\n".join(part for part in parts if part)
 
 
-def _searches(curves: Sequence[CurveSummary], variant: str) -> dict[tuple[str, str], Comparison]:
-    """Curves whose search is as the published one, by panel and policy."""
-    found = {}
-    for panel in published_panels():
-        chosen = best_of_panel(curves, panel, variant)
-        for policy, theirs in published(panel).items():
-            if policy + FROM_SOBOL in chosen:
-                found[panel.name, policy] = Comparison(chosen[policy + FROM_SOBOL], theirs)
-    return found
-
-
-def _in_short(
-    pairs: Sequence[Comparison], searches: Mapping[tuple[str, str], Comparison], curves: Sequence[CurveSummary]
-) -> str:
+def _in_short(pairs: Sequence[Comparison], near: Sequence[Comparison], curves: Sequence[CurveSummary]) -> str:
     n_published = sum(len(published(panel)) for panel in published_panels())
     if not pairs:
         return f"## In short\n\nNo results yet: 0 of {n_published} published curves.\n"
@@ -122,16 +115,15 @@ def _in_short(
     won = winners(pairs)
     n_same = sum(winner.ours == winner.theirs for winner in won)
     wall = sum(curve.wall_seconds for curve in curves)
-    outside = {(pair.theirs.panel.name, pair.ours.policy) for pair in pairs if not pair.inside}
-    n_found = sum(pair.inside for name, pair in searches.items() if name in outside)
-    share = f"{(n_inside + n_found) / len(pairs):.0%}"
-    by_search = f"; with a search as the published one, another {n_found} ({share})" if n_found else ""
+    replaced = {pair.theirs.key: pair for pair in (*pairs, *near)}
+    n_near = sum(pair.inside for pair in replaced.values())
+    by_near = f"; with a search around the best points, {n_near} ({n_near / len(pairs):.0%})" if near else ""
     return f"""\
 ## In short
 
 - {len(pairs)} of {n_published} published curves have been run here, over {_seeds(pair.ours for pair in pairs)}.
 - At the end of the budget {n_inside} of {len(pairs)} medians ({n_inside / len(pairs):.0%}) lie inside the published
-  quartiles{by_search}; over the whole curves {within:.0%} of the grid points do.
+  quartiles{by_near}; over the whole curves {within:.0%} of the grid points do.
 - {n_off} medians are off by more than a factor of {FACTOR:g}; in {n_better} of them ours is the better one.
 - The same policy wins on {n_same} of {len(won)} panels.
 - All runs on this page together took {duration(wall)}.
@@ -165,7 +157,7 @@ def _differences(pairs: Sequence[Comparison], explanations: Mapping[str, Mapping
     rows = []
     for pair in pairs:
         if pair.off:
-            name, policy = pair.theirs.panel.name, pair.ours.policy
+            name, policy = pair.theirs.panel.name, pair.theirs.policy
             text = explanations.get(name, {}).get(policy, NOT_EXPLAINED)
             where = "inside the quartiles" if pair.inside else "better" if pair.better else "worse"
             rows.append((name, policy, f"{pair.ratio:.2f}", where, " ".join(text.split())))
@@ -174,18 +166,23 @@ def _differences(pairs: Sequence[Comparison], explanations: Mapping[str, Mapping
     return title + markdown_table(("panel", "policy", "ratio", "here it is", "why"), rows, n_text=1)
 
 
-def _published_search(pairs: Sequence[Comparison], searches: Mapping[tuple[str, str], Comparison]) -> str:
-    if not searches:
+def _searches(pairs: Sequence[Comparison], near: Sequence[Comparison]) -> str:
+    by_near = {pair.theirs.key: pair for pair in near}
+    both = [(pair, by_near[pair.theirs.key]) for pair in pairs if pair.theirs.key in by_near]
+    both = [(pair, other) for pair, other in both if pair.ours is not other.ours]
+    if not both:
         return ""
-    engine = {(pair.theirs.panel.name, pair.ours.policy): pair for pair in pairs}
     rows = []
-    for (panel, policy), pair in searches.items():
-        theirs = middle((pair.theirs.median[-1], pair.theirs.q25[-1], pair.theirs.q75[-1]))
-        own = middle(final(engine[panel, policy].ours.linear)) if (panel, policy) in engine else "-"
-        verdict = (f"{pair.ratio:.2f}", "yes" if pair.inside else "no", str(pair.ours.n_seeds))
-        rows.append((panel, policy, theirs, own, middle(final(pair.ours.linear)), *verdict))
-    head = ("panel", "policy", "paper", "here", "from Sobol points", "ratio", "inside", "seeds")
-    return f"## With a search as the published one\n\n{ABOUT_SEARCH}\n" + markdown_table(head, rows)
+    for pair, other in both:
+        medians = (middle(final(which.ours.linear)) for which in (pair, other))
+        inside = ("yes" if which.inside else "no" for which in (pair, other))
+        better = "near best" if other.is_better_than(pair) else "published"
+        seeds = f"{pair.ours.n_seeds}, {other.ours.n_seeds}"
+        rows.append((pair.theirs.panel.name, pair.theirs.policy, *medians, *inside, better, seeds))
+    n_better = sum(row[-2] == "published" for row in rows)
+    head = ("panel", "policy", "published search", "near best too", "inside", "inside", "better", "seeds")
+    told = f"On {n_better} of {len(rows)} curves the search from Sobol points alone ends better.\n"
+    return "\n".join(["## The search", "", ABOUT_SEARCH, told, markdown_table(head, rows)])
 
 
 def _panels(curves: Sequence[CurveSummary], variant: str) -> str:
@@ -193,7 +190,7 @@ def _panels(curves: Sequence[CurveSummary], variant: str) -> str:
     for panel in published_panels():
         rows = _panel_rows(curves, panel, variant)
         if any(row[2] != "-" for row in rows):
-            head = ("policy", "paper", "here", "step", "ratio", "inside", "seeds")
+            head = ("policy", "paper", "here", "step", "ratio", "inside", "search", "seeds")
             sections.append(f"### {panel.name}\n\n{markdown_table(head, rows)}")
     return "\n".join(sections) if len(sections) > 1 else ""
 
@@ -205,16 +202,23 @@ def _panel_rows(curves: Sequence[CurveSummary], panel: Panel, variant: str) -> l
     for policy, theirs in published(panel).items():
         shown = middle((theirs.median[-1], theirs.q25[-1], theirs.q75[-1]))
         if policy not in chosen:
-            rows.append((policy, shown, "-", "-", "-", "-", "-"))
+            rows.append((policy, shown, "-", "-", "-", "-", "-", "-"))
             continue
         main = chosen[policy]
         others = [c for c in curves if c.panel == panel and c.policy == policy and c.variant != main.variant]
         for curve in [main, *sorted(others, key=lambda c: -c.n_seeds)[:1]]:
             name = policy if curve is main else f"{policy} ({curve.variant.replace('_', ' ')})"
             pair = Comparison(curve, theirs)
-            verdict = (f"{pair.ratio:.2f}", "yes" if pair.inside else "no", str(curve.n_seeds))
-            rows.append((name, shown, *_ours(curve), *verdict))
+            inside = "yes" if pair.inside else "no"
+            rows.append((name, shown, *_ours(curve), f"{pair.ratio:.2f}", inside, _search(curve), str(curve.n_seeds)))
     return rows
+
+
+def _search(curve: CurveSummary) -> str:
+    """How the curve's policy looked for the next point."""
+    if curve.policy.endswith(NEAR_BEST):
+        return "near best"
+    return {"RS": "none", **dict.fromkeys(BOTORCH_SEARCHED, "BoTorch's")}.get(curve.policy, "published")
 
 
 def _ours(curve: CurveSummary) -> tuple[str, str]:
@@ -248,7 +252,7 @@ def _studies(curves: Sequence[CurveSummary], variant: str) -> str:
     rows = []
     for panel in sorted({curve.panel for curve in curves}):
         for policy, curve in sorted(best_of_panel(curves, panel, variant).items()):
-            if policy not in POLICIES and not policy.endswith(FROM_SOBOL):
+            if policy not in POLICIES and not policy.endswith(NEAR_BEST):
                 rows.append((panel.name, policy, middle(final(curve.step)), str(curve.n_seeds)))
     return "## Studies of settings\n\n" + markdown_table(("panel", "policy", "here", "seeds"), rows) if rows else ""
 

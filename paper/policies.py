@@ -2,7 +2,8 @@
 
 `pbgi` has one form of each acquisition function, the stable one. The study of log-scaling compares it with the textbook
 formula, which loses its digits where little improvement is expected, and with the logarithm of that formula. And it has
-one search, which also looks around the best points tried; the published runs climbed from Sobol points alone.
+one search, which looks around the best points tried in few dimensions; the published runs climbed from Sobol points
+alone in any number of them, and the other extreme is there to compare with.
 """
 
 import math
@@ -149,15 +150,34 @@ class SearchedFromSobol:
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """What the policy proposes."""
-        known = {field.name: getattr(snapshot, field.name) for field in fields(snapshot)}
-        n_points, n_climbs = self.n_points_per_dimension, self.n_climbs_per_dimension
-        proposal: Proposal | None = self.policy.propose(_SobolSnapshot(**known, sizes=(n_points, n_climbs)), rng)
+        sizes = self.n_points_per_dimension, self.n_climbs_per_dimension
+        proposal: Proposal | None = self.policy.propose(_SobolSnapshot(**_known(snapshot), sizes=sizes), rng)
         return proposal
+
+
+@dataclass(frozen=True)
+class SearchedNearBest:
+    """Another policy, whose search also begins from the best points tried and their neighbours, whatever the dimension.
+
+    Args:
+        policy: The policy.
+    """
+
+    policy: Any
+
+    def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+        """What the policy proposes."""
+        proposal: Proposal | None = self.policy.propose(_NearBestSnapshot(**_known(snapshot)), rng)
+        return proposal
+
+
+def _known(snapshot: Snapshot) -> dict[str, Any]:
+    return {field.name: getattr(snapshot, field.name) for field in fields(Snapshot)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _SobolSnapshot(Snapshot):
-    """A snapshot with that search; the sizes are the points and the climbs per dimension."""
+    """A snapshot with the first search; the sizes are the points and the climbs per dimension."""
 
     sizes: tuple[int, int]
 
@@ -168,6 +188,7 @@ class _SobolSnapshot(Snapshot):
         pool: Floats | None = None,
         former_maximisers: Floats | None = None,  # noqa: ARG002 (they are near the data)
         n_starts: int | None = None,
+        near_best: bool = True,  # noqa: ARG002
     ) -> SearchResult:
         """The best point that climbs from Sobol points reach."""
         d = self.space.dimension
@@ -175,4 +196,28 @@ class _SobolSnapshot(Snapshot):
         return super().maximise(acquisition, rng, pool, n_starts=n_starts or self.sizes[1] * d)
 
 
-PAPER_POLICIES: tuple[type, ...] = (TextbookEI, LogTextbookEI, ExpLogEI, DescribedPBGID, SearchedFromSobol)
+@dataclass(frozen=True, eq=False)
+class _NearBestSnapshot(Snapshot):
+    """A snapshot with the second search."""
+
+    def maximise(
+        self,
+        acquisition: Acquisition,
+        rng: np.random.Generator,
+        pool: Floats | None = None,
+        former_maximisers: Floats | None = None,
+        n_starts: int | None = None,
+        near_best: bool = True,  # noqa: ARG002
+    ) -> SearchResult:
+        """The best point that climbs from there reach."""
+        return super().maximise(acquisition, rng, pool, former_maximisers, n_starts)
+
+
+PAPER_POLICIES: tuple[type, ...] = (
+    TextbookEI,
+    LogTextbookEI,
+    ExpLogEI,
+    DescribedPBGID,
+    SearchedFromSobol,
+    SearchedNearBest,
+)

@@ -36,8 +36,8 @@ QUANTITIES: dict[str, Quantity] = {
 POLICIES = (
     "RS", "LogEI", "LogEIPC", "LogEICC", "TS", "UCB", "KG", "MES", "MFMES", "MSEI", "BMSEI", "PBGI", "PBGI-D",
 )  # fmt: skip
-# Added to the name of a curve whose search climbs from Sobol points alone, as the published search did.
-FROM_SOBOL = ", from Sobol points"
+# Added to the name of a curve whose search looks around the best points tried too, which the published one did not.
+NEAR_BEST = ", near the best too"
 COSTS = {"uniform": "uniform", "varying": "varying", "known": "varying", "unknown": "unknown"}
 # The package names kernels by short words, the paper by their names.
 KERNELS = {"matern32": "Matern-3/2", "matern52": "Matern-5/2", "rbf": "squared exponential"}
@@ -89,6 +89,11 @@ class PublishedCurve:
     median: Floats
     q25: Floats
     q75: Floats
+
+    @property
+    def key(self) -> tuple[Panel, str]:
+        """Which curve it is: the panel and the policy."""
+        return self.panel, self.policy
 
 
 def _curve(entry: dict[str, Any]) -> PublishedCurve:

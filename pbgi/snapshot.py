@@ -84,10 +84,20 @@ class Snapshot:
         pool: Floats | None = None,
         former_maximisers: Floats | None = None,
         n_starts: int | None = None,
+        near_best: bool = True,
     ) -> SearchResult:
-        """The best allowed point: affordable, not excluded, and unlikely to fail if there is such a point."""
+        """The best allowed point: affordable, not excluded, and unlikely to fail if there is such a point.
+
+        Args:
+            acquisition: What is maximised.
+            rng: Source of all randomness.
+            pool: Points to choose starts from; by default Sobol points, and what the next two say.
+            former_maximisers: More of them.
+            n_starts: Climbs, if not the default number.
+            near_best: Whether the pool has the best points tried and their neighbours.
+        """
         if pool is None:
-            d, incumbents = self.space.dimension, self._incumbents()
+            d, incumbents = self.space.dimension, self._incumbents() if near_best else None
             pool = build_pool(d, rng, incumbents=incumbents, former_maximisers=former_maximisers)
         if not fits(self.cost, self.space.snap(pool), self.affordable).any():
             pool = np.concatenate([pool, cheap_points(self.space, self.cost, pool, self.excluded, rng)])
