@@ -5,9 +5,9 @@ with a log-normal prior on length scales that widens with the dimension. Problem
 paper (d = 4, 8), exact and with noise of 2 % of the range of their values, at uniform cost and at a known one of
 1 + 20 mean(x). Rates, on the exact problems with values as they are, times 100 and divided by 100: `PBGID()`, which
 sets its first rate by itself, the same with half the largest EI per cost for a rate, and `PBGID(0.1)`. Searches, on the
-exact problems: the engine's, which begins from Sobol points and around the best points tried; one from Sobol points
-alone; and both in turn. A run's regret is that of the function without noise at the point with the best value told, in
-units of the function.
+exact problems: one that begins from Sobol points and around the best points tried, which is the engine's for d < 8; one
+from Sobol points alone, which is the engine's beyond; and both in turn. A run's regret is that of the function without
+noise at the point with the best value told, in units of the function.
 
     python benchmarks/quality_defaults.py --seeds 8 --jobs 2           all of it, more than an hour of processor time
     python benchmarks/quality_defaults.py --seeds 2 --max-seconds 480  what can be done in that time
@@ -29,22 +29,24 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from quality_fit import NAMED, cube
+from quality_fit import NAMED
 from threadpoolctl import threadpool_limits
 
 import pbgi
-from paper.policies import SearchedFromSobol
+from paper.policies import SearchedFromSobol, SearchedNearBest
 from pbgi.gp_config import GPConfig, LogNormalPrior
 from pbgi.snapshot import Proposal, Snapshot
 
 DIMENSIONS, DEFAULT_DIMENSIONS = (4, 8, 16), (4, 8)
 COSTS = ("uniform", "varying")
 NOISE = 0.02  # of the range: from the 5 % to the 95 % quantile of values at random points
+N_LEVELS = 21  # of a coordinate that is counted in steps
 SCALES = (1.0, 100.0, 0.01)
 FIXED_RATE = 0.1  # the paper's initial rate of PBGI-D
 MODELS = ("default", "paper", "broad")
 RATES = {"automatic": pbgi.PBGID(), "half": pbgi.PBGID(initial_share=0.5), "fixed": pbgi.PBGID(FIXED_RATE)}
-SEARCHES = ("engine", "sobol", "in turn")
+ENGINE = "engine"  # the search as it is
+SEARCHES = ("near best", "sobol", "in turn")
 STUDIES = ("models", "rates", "searches")
 # Regrets below this share of the range are taken to be this: they are all as good as nothing.
 FLOOR = 1e-6
@@ -66,6 +68,7 @@ class Setting(NamedTuple):
     rate: str
     search: str
     n_trials: int  # per dimension, that the budget is for
+    integers: bool  # whether every other coordinate is one of N_LEVELS
     seed: int
 
     @property
@@ -84,6 +87,15 @@ def budget(d: int, cost: str, n_trials: int) -> float:
     return n_trials * d * (1.0 if cost == "uniform" else 8.0)
 
 
+def space_of(d: int, integers: bool) -> dict[str, pbgi.Float | pbgi.Integer]:
+    """The unit cube, or one of which every other coordinate is counted in steps."""
+    return {f"x{k}": pbgi.Integer(0, N_LEVELS - 1) if integers and k % 2 else pbgi.Float(0.0, 1.0) for k in range(d)}
+
+
+def in_cube(params: Mapping[str, Any]) -> np.ndarray:
+    return np.array([x / (N_LEVELS - 1) if type(x) is int else x for x in params.values()])
+
+
 @cache
 def value_range(function: str, d: int) -> float:
     values = NAMED[function](np.random.default_rng(0).random((4096, d)))
@@ -100,20 +112,25 @@ def model_named(name: str, d: int) -> GPConfig:
 
 @dataclass(frozen=True)
 class InTurn:
-    """One search for every other trial, the engine's for the rest."""
+    """One search for every other trial, the other for the rest."""
 
     policy: Any
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """What the policy proposes with the search whose turn it is."""
-        policy = SearchedFromSobol(self.policy) if len(snapshot.trials) % 2 else self.policy
-        proposal: Proposal | None = policy.propose(snapshot, rng)
+        searched = SearchedFromSobol if len(snapshot.trials) % 2 else SearchedNearBest
+        proposal: Proposal | None = searched(self.policy).propose(snapshot, rng)
         return proposal
 
 
 def policy_of(setting: Setting) -> Any:
-    policy = RATES[setting.rate]
-    return {"engine": policy, "sobol": SearchedFromSobol(policy), "in turn": InTurn(policy)}[setting.search]
+    searched = {
+        ENGINE: lambda policy: policy,
+        "near best": SearchedNearBest,
+        "sobol": SearchedFromSobol,
+        "in turn": InTurn,
+    }
+    return searched[setting.search](RATES[setting.rate])
 
 
 def final_regret(setting: Setting) -> float:
@@ -123,12 +140,12 @@ def final_regret(setting: Setting) -> float:
     rng = np.random.default_rng([setting.seed, d])
 
     def evaluate(params: Mapping[str, Any]) -> tuple[float, float]:
-        value = float(f(np.array(list(params.values())))) + noise * rng.standard_normal()
+        value = float(f(in_cube(params))) + noise * rng.standard_normal()
         return setting.scale * value, 1.0 if setting.cost == "uniform" else price(params)
 
     result = pbgi.minimize(
         evaluate,
-        cube(d),
+        space_of(d, setting.integers),
         budget=budget(d, setting.cost, setting.n_trials),
         cost=pbgi.UniformCost() if setting.cost == "uniform" else pbgi.KnownCost(price, vectorised=True),
         policy=policy_of(setting),
@@ -136,27 +153,27 @@ def final_regret(setting: Setting) -> float:
         seed=setting.seed,
     )
     assert result.params is not None
-    return float(f(np.array(list(result.params.values()))))
+    return float(f(in_cube(result.params)))
 
 
 # All of them ---------------------------------------------------------------------------------------------------------
 
 
 def settings_of(
-    seed: int, dimensions: Sequence[int], costs: Sequence[str], n_trials: int, only: str | None
+    seed: int, dimensions: Sequence[int], costs: Sequence[str], n_trials: int, integers: bool, only: str | None
 ) -> list[Setting]:
     """The runs of one seed; the comparisons share the runs they have in common."""
     problems = list(itertools.product(NAMED, dimensions))
     models = [
-        Setting(f, d, noisy, cost, 1.0, model, "automatic", "engine", n_trials, seed)
+        Setting(f, d, noisy, cost, 1.0, model, "automatic", ENGINE, n_trials, integers, seed)
         for (f, d), noisy, cost, model in itertools.product(problems, (False, True), costs, MODELS)
     ]
     rates = [
-        Setting(f, d, False, cost, scale, "default", rate, "engine", n_trials, seed)
+        Setting(f, d, False, cost, scale, "default", rate, ENGINE, n_trials, integers, seed)
         for (f, d), cost, scale, rate in itertools.product(problems, costs, SCALES, RATES)
     ]
     searches = [
-        Setting(f, d, False, cost, 1.0, "default", "automatic", search, n_trials, seed)
+        Setting(f, d, False, cost, 1.0, "default", "automatic", search, n_trials, integers, seed)
         for (f, d), cost, search in itertools.product(problems, costs, SEARCHES)
     ]
     studies = zip(STUDIES, (models, rates, searches), strict=True)
@@ -278,11 +295,13 @@ def main() -> int:
     parser.add_argument("--dimensions", nargs="+", type=int, choices=DIMENSIONS, default=DEFAULT_DIMENSIONS)
     parser.add_argument("--costs", nargs="+", choices=COSTS, default=COSTS)
     parser.add_argument("--trials", type=int, default=10, help="per dimension, that the budget is for")
+    parser.add_argument("--integers", action="store_true", help="every other coordinate in 20 steps (uniform cost)")
     parser.add_argument("--only", choices=STUDIES, help="one of the comparisons")
     parser.add_argument("--json", type=Path, help="where to write the numbers")
     arguments = parser.parse_args()
     # Seed by seed, so that whatever time there is gives whole comparisons.
-    problems = arguments.dimensions, arguments.costs, arguments.trials, arguments.only
+    costs = ("uniform",) if arguments.integers else arguments.costs
+    problems = arguments.dimensions, costs, arguments.trials, arguments.integers, arguments.only
     settings = [setting for seed in range(arguments.seeds) for setting in settings_of(seed, *problems)]
     regrets = run_all(settings, arguments.jobs, arguments.max_seconds)
     comparisons = (

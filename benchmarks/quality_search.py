@@ -2,9 +2,10 @@
 
 Random states of a run (the data sets of `quality_fit.py`, with the default model or the paper's) get an acquisition
 function: the index at several exchange rates, log EI, log EI per cost, UCB, a posterior path; cost uniform, varying
-and known, or learned. pbgi searches as in a run (`Snapshot.maximise`). SciPy searches as in the paper: the best 10 d of
-200 d Sobol points, 200 iterations from each, with exact gradients, and its best counts. Differences are in units of the
-spread of the acquisition function: from the median to the largest of its finite values over SciPy's Sobol points.
+and known, or learned. pbgi searches as its policies do (`Snapshot.maximise`). SciPy searches as in the paper: the best
+10 d of 200 d Sobol points, 200 iterations from each, with exact gradients, and its best counts. Differences are in
+units of the spread of the acquisition function: from the median to the largest of its finite values over SciPy's Sobol
+points.
 
     python benchmarks/quality_search.py                 200 states, some minutes
     python benchmarks/quality_search.py --only 17       one of them, with what more work would find
@@ -32,8 +33,8 @@ from pbgi.acquisition import GittinsIndex, LogExpectedImprovement, PathValue, Up
 from pbgi.cost import CostModel
 from pbgi.gp_config import GPConfig
 from pbgi.gp_fit import fit_gp
-from pbgi.maximize import Acquisition, build_pool, default_n_sobol, default_n_starts, search
-from pbgi.policy import PATH_STARTS
+from pbgi.maximize import Acquisition, SearchResult, build_pool, default_n_sobol, default_n_starts, search
+from pbgi.policy import MANY_DIMENSIONS, PATH_STARTS
 from pbgi.snapshot import Snapshot
 
 SHORT = 1e-6  # of the spread
@@ -190,12 +191,23 @@ def n_starts_of(acquisition: Acquisition, d: int) -> int:
     return default_n_starts(d) * (PATH_STARTS if isinstance(acquisition, PathValue) else 1)
 
 
-def compare(number: int, seed: int) -> Row:
+def begins_near_best(acquisition: Acquisition, d: int) -> bool:
+    """As the policies have it."""
+    return d < MANY_DIMENSIONS or isinstance(acquisition, PathValue)
+
+
+def found_in(state: State, rng: np.random.Generator, near_best: bool | None = None) -> SearchResult:
+    """What a policy finds; or what a search finds that begins near the best points, or does not."""
+    acquisition, d = state.acquisition, state.data.X.shape[1]
+    near_best = begins_near_best(acquisition, d) if near_best is None else near_best
+    return state.snapshot.maximise(acquisition, rng, n_starts=n_starts_of(acquisition, d), near_best=near_best)
+
+
+def compare(number: int, seed: int, near_best: bool | None) -> Row:
     rng = np.random.default_rng([seed, number])
     state = random_state(number, rng)
     n, d = state.data.X.shape
-    n_starts = n_starts_of(state.acquisition, d)
-    found, seconds = timed(lambda: state.snapshot.maximise(state.acquisition, rng, n_starts=n_starts))
+    found, seconds = timed(lambda: found_in(state, rng, near_best))
     reference, scipy_seconds = timed(lambda: scipy_search(state.acquisition, d, rng))
     lacks = reference.value - found.value
     return Row(
@@ -220,11 +232,12 @@ def look(number: int, seed: int) -> None:
     rng = np.random.default_rng([seed, number])
     state = random_state(number, rng)
     d = state.data.X.shape[1]
-    found = state.snapshot.maximise(state.acquisition, rng, n_starts=n_starts_of(state.acquisition, d))
+    found = found_in(state, rng)
     reference = scipy_search(state.acquisition, d, rng)
     print(f"{state.data.label}  {state.model} model, {state.what}; values less SciPy's best, in spreads")
     print(f"spread {reference.spread:.3g}; {reference.n_reached} of {STARTS_PER_DIMENSION * d} restarts reach the best")
-    incumbents = state.data.X[np.argsort(-state.data.y, kind="stable")[:3]]
+    near_best = begins_near_best(state.acquisition, d)
+    incumbents = state.data.X[np.argsort(-state.data.y, kind="stable")[:3]] if near_best else None
 
     def again(k: int, n_sobol: int, n_starts: int) -> float:
         other = np.random.default_rng([seed, number, k])
@@ -290,6 +303,9 @@ def main() -> int:
     parser.add_argument("--states", type=int, default=200, help="number of states")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="one state, by number")
+    parser.add_argument(
+        "--near-best", action="store_true", default=None, help="begin near the best points in any dimension"
+    )
     parser.add_argument("--worst", type=int, default=12, help="how many of the worst states to print")
     parser.add_argument("--json", type=Path, help="where to write the numbers")
     arguments = parser.parse_args()
@@ -300,7 +316,7 @@ def main() -> int:
         for d in DIMENSIONS:  # the first pool of a dimension takes a while
             build_pool(d, np.random.default_rng(0))
         numbers = range(arguments.states)
-        rows = [compare(k, arguments.seed) for k in counted(numbers, len(numbers), "state")]
+        rows = [compare(k, arguments.seed, arguments.near_best) for k in counted(numbers, len(numbers), "state")]
     print(f"acquisition value reached, {arguments.states} states, seed {arguments.seed}, one thread\n")
     met = summarise(rows, arguments.worst)
     if arguments.json:

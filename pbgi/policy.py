@@ -51,9 +51,12 @@ def _best_point(snapshot: Snapshot, acquisition: Acquisition, rng: np.random.Gen
 def _searched(snapshot: Snapshot, acquisition: Acquisition, rng: np.random.Generator) -> SearchResult:
     """The best point for a policy that looks one step ahead.
 
-    In many dimensions its highest peaks are narrow ones beside the best points tried, and it would stay there.
+    In many dimensions its highest peaks are narrow ones beside the best points tried, and it would stay there. On grids
+    no point is closer than a step, and looking there pays.
     """
-    return snapshot.maximise(acquisition, rng, near_best=snapshot.space.dimension < MANY_DIMENSIONS)
+    has_grids = any(levels is not None for levels in snapshot.space.grids)
+    near_best = snapshot.space.dimension < MANY_DIMENSIONS or has_grids
+    return snapshot.maximise(acquisition, rng, near_best=near_best)
 
 
 def _propose_by_index(

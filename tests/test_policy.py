@@ -27,10 +27,12 @@ from pbgi.cost import KnownCost, LearnedCost
 from pbgi.frozen import from_plain, to_plain
 from pbgi.gp_config import GPConfig
 from pbgi.history import History
+from pbgi.maximize import build_pool
 from pbgi.parameter import Categorical, Float, Integer
 from pbgi.policy import (
     EI,
     EIPC,
+    MANY_DIMENSIONS,
     PBGI,
     PBGID,
     POLICIES,
@@ -227,6 +229,34 @@ def test_finds_the_affordable_corner_however_small(policy):
 @every_policy
 def test_many_dimensions(policy):
     assert_valid(policy.propose(typical(cube(30), n=5), seeded()), cube(30))
+
+
+WITH_A_GRID = Space({**{f"x{k}": Float(0.0, 1.0) for k in range(MANY_DIMENSIONS)}, "n": Integer(1, 9)})
+
+
+@pytest.mark.parametrize(
+    ("space", "is_many"),
+    [(cube(MANY_DIMENSIONS - 1), False), (cube(MANY_DIMENSIONS), True), (WITH_A_GRID, False)],
+    ids=["few", "many", "grid"],
+)
+@every_policy
+def test_in_many_dimensions_a_search_does_not_begin_beside_the_best_points(policy, space, is_many, monkeypatch):
+    """But that for the maximum of a path does, and for the first rate: nobody stays where those are."""
+    begun_from, snapshot = [], dataclasses.replace(typical(space, n=5), budget=BUDGET)
+
+    def spied(*arguments, incumbents=None, **others):
+        begun_from.append(incumbents)
+        return build_pool(*arguments, incumbents=incumbents, **others)
+
+    monkeypatch.setattr("pbgi.snapshot.build_pool", spied)
+    policy.propose(snapshot, seeded())
+    if isinstance(policy, RandomSearch):
+        assert begun_from == []
+        return
+    assert (begun_from[-1] is None) == (is_many and not isinstance(policy, Thompson))
+    assert (len(begun_from), begun_from[0] is None) == (
+        (2, False) if policy == PBGID() else (1, begun_from[-1] is None)
+    )
 
 
 # Against brute force --------------------------------------------------------------------------------------------------

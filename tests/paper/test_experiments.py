@@ -20,10 +20,11 @@ from paper.policies import (
     LogTextbookEI,
     OffsetLogarithm,
     SearchedFromSobol,
+    SearchedNearBest,
     TextbookEI,
     TextbookImprovement,
 )
-from paper.reference import Panel, published, published_panels, published_seconds
+from paper.reference import NEAR_BEST, Panel, published, published_panels, published_seconds
 from paper.specification import FittedModel, OwnModel, ProblemSpec, Run, Specification, TrueModel
 from pbgi.acquisition import LogExpectedImprovement
 from pbgi.botorch.policies import BudgetedMultiStepEI
@@ -45,7 +46,7 @@ COUNTS = {
     "hard_for_eipc": 2 * 16,
     "hard_for_ei": 2 * 16,
     "log_scaling": (5 + 2) * 16,
-    "search": 6 * (3 + 4) * 16,
+    "search": (9 * 5 + 10 * 4) * 16,
     "robot_pushing_known": 7 * 16,
 }
 
@@ -134,10 +135,11 @@ def test_budgets(experiment, panel, curve, budget):
 
 def test_settings_of_the_paper():
     policies = {run.curve: run.specification.policy for run in EXPERIMENTS["synthetic"](1)}
-    assert policies["PBGI"] == pbgi.PBGI(1e-4)
-    assert policies["PBGI-D"] == pbgi.PBGID(0.1, 2.0)
+    assert policies["PBGI"] == SearchedFromSobol(pbgi.PBGI(1e-4))
+    assert policies["PBGI-D"] == SearchedFromSobol(pbgi.PBGID(0.1, 2.0))
+    assert policies["RS"] == pbgi.RandomSearch()
     assert policies["BMSEI"] == BudgetedMultiStepEI(4)
-    decays = {run.specification.policy for run in EXPERIMENTS["decay_sensitivity"](1)}
+    decays = {run.specification.policy.policy for run in EXPERIMENTS["decay_sensitivity"](1)}
     assert decays == {pbgi.PBGID(start, decay) for start in (0.1, 1e-4) for decay in (2.0, 10.0, 100.0)}
 
 
@@ -155,6 +157,15 @@ def test_varying_bayesian_regret_is_fitted_as_published_and_fixed_as_described()
     where = "kernels", "GP sample (Matern-3/2, ls=0.1) d=4 varying", "LogEIPC"
     assert find(*where).specification.model == FittedModel("matern52", standardise=False)
     assert find(*where, variant="as_described").specification.model == TrueModel("matern32", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "curve", "searched"),
+    [("synthetic", "PBGI-D", SearchedFromSobol), ("search", f"PBGI-D{NEAR_BEST}", SearchedNearBest)],
+)
+def test_the_decay_as_described_has_the_same_search(experiment, curve, searched):
+    twin = find(experiment, "Ackley d=16 uniform", curve, variant="as_described")
+    assert twin.specification.policy == searched(DescribedPBGID(0.1, 2.0))
 
 
 def test_synthetic_problems_have_the_model_of_the_paper():
@@ -324,12 +335,12 @@ def test_forms_of_expected_improvement_agree_where_it_is_large(policy):
 class Asking:
     """A policy that goes to the best point tried, and keeps what it was asked for."""
 
-    def __init__(self):
-        self.asked = []
+    def __init__(self, near_best):
+        self.asked, self._near_best = [], near_best
 
     def propose(self, snapshot, rng):
         self._best = snapshot.X[snapshot.values.argmax()]
-        found = snapshot.maximise(self, rng)
+        found = snapshot.maximise(self, rng, near_best=self._near_best)
         return Proposal(found.x, 1.0, {"index": found.value})
 
     def value(self, X):
@@ -340,14 +351,23 @@ class Asking:
         return -np.abs(X - self._best).sum(axis=1), -np.sign(X - self._best)
 
 
-@pytest.mark.parametrize(("wrapped", "n_asked"), [(False, None), (True, 50)])
-def test_a_search_from_sobol_points_does_not_begin_at_the_best_points(wrapped, n_asked):
-    snapshot = build_snapshot(SQUARE, np.array([[0.3, 0.6], [0.9, 0.1], [0.5, 0.5]]), np.array([2.0, 0.0, 1.0]))
-    asking = Asking()
-    policy = SearchedFromSobol(asking, n_points_per_dimension=25, n_climbs_per_dimension=2) if wrapped else asking
-    proposal = policy.propose(snapshot, np.random.default_rng(0))
-    pool = asking.asked[0]
-    near = np.abs(pool - [0.3, 0.6]).max(axis=1) < 1e-3
-    assert near.any() != wrapped
-    assert n_asked in (None, len(pool))
+def test_a_search_from_sobol_points_does_not_begin_at_the_best_points():
+    pool, proposal = asked_for(lambda asking: SearchedFromSobol(asking, 25, n_climbs_per_dimension=2))
+    assert len(pool) == 50
+    assert not (np.abs(pool - [0.3, 0.6]).max(axis=1) < 1e-3).any()
     assert proposal.record["index"] == pytest.approx(0.0, abs=1e-3)  # climbs get there all the same
+
+
+def test_a_search_near_the_best_points_begins_there_whatever_the_policy_says():
+    pool, _ = asked_for(lambda asking: SearchedNearBest(asking), near_best=False)
+    assert (np.abs(pool - [0.3, 0.6]).max(axis=1) < 1e-3).any()
+    without, _ = asked_for(lambda asking: asking, near_best=False)
+    assert not (np.abs(without - [0.3, 0.6]).max(axis=1) < 1e-3).any()
+
+
+def asked_for(wrapped, near_best=True):
+    """The first pool that is evaluated, and the proposal, where (0.3, 0.6) is the best point tried."""
+    snapshot = build_snapshot(SQUARE, np.array([[0.3, 0.6], [0.9, 0.1], [0.5, 0.5]]), np.array([2.0, 0.0, 1.0]))
+    asking = Asking(near_best)
+    proposal = wrapped(asking).propose(snapshot, np.random.default_rng(0))
+    return asking.asked[0], proposal
