@@ -38,12 +38,17 @@ class Durations:
         return statistics.median(self._seconds[curve]) if self._seconds.get(curve) else None
 
     def total(self, runs: Iterable[Run]) -> float | None:
-        """How long runs take one after another; curves without any finished run count like an average one."""
+        """How long runs take one after another; None if nothing has finished."""
         known = {curve: statistics.median(seconds) for curve, seconds in self._seconds.items()}
-        if not known:
-            return None
-        average = statistics.mean(known.values())
-        return sum(known.get(curve_of(run), average) for run in runs)
+        return sum(_expected(curve_of(run), known) for run in runs) if known else None
+
+
+def _expected(curve: Curve, known: Mapping[Curve, float]) -> float:
+    """What is known of the curve, else of its policy elsewhere (policies differ by a factor of a thousand), else of all."""
+    if curve in known:
+        return known[curve]
+    alike = [seconds for (_, policy, _), seconds in known.items() if policy == curve[1]]
+    return statistics.median(alike or known.values())
 
 
 class Queue:

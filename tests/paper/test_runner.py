@@ -361,6 +361,7 @@ def test_estimate_of_what_is_left():
     durations = Durations([taken("short", 1.0), taken("short", 3.0), taken("long", 50.0)])
     assert durations.total([toy(curve="short"), toy(curve="long")]) == 2.0 + 50.0
     assert durations.total([toy(curve="unknown")]) == (2.0 + 50.0) / 2
+    assert durations.total([toy(curve="long", cost="uniform")]) == 50.0  # as the same policy took on another panel
     assert Durations().total([toy()]) is None
 
 
