@@ -44,7 +44,7 @@ class Durations:
 
 
 def _expected(curve: Curve, known: Mapping[Curve, float]) -> float:
-    """What is known of the curve, else of its policy elsewhere (policies differ by a factor of a thousand), else of all."""
+    """What is known of the curve, else of its policy elsewhere (policies differ by a factor of 1000), else of all."""
     if curve in known:
         return known[curve]
     alike = [seconds for (_, policy, _), seconds in known.items() if policy == curve[1]]

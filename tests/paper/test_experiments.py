@@ -137,7 +137,7 @@ def test_settings_of_the_paper():
     policies = {run.curve: run.specification.policy for run in EXPERIMENTS["synthetic"](1)}
     assert policies["PBGI"] == SearchedFromSobol(pbgi.PBGI(1e-4))
     assert policies["PBGI-D"] == SearchedFromSobol(pbgi.PBGID(0.1, 2.0))
-    assert policies["RS"] == pbgi.RandomSearch()
+    assert (policies["RS"], policies["TS"]) == (pbgi.RandomSearch(), pbgi.Thompson())
     assert policies["BMSEI"] == BudgetedMultiStepEI(4)
     decays = {run.specification.policy.policy for run in EXPERIMENTS["decay_sensitivity"](1)}
     assert decays == {pbgi.PBGID(start, decay) for start in (0.1, 1e-4) for decay in (2.0, 10.0, 100.0)}
