@@ -37,7 +37,7 @@ def run(block: Block, name: str, namespace: dict[str, object], folder: Path) -> 
         script = folder / f"line_{block.line}.py"
         script.write_text(block.code)
         command = [sys.executable, "-W", "error", script]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, f"{name}, line {block.line}: {done.stderr}"
         return done.stdout
     printed = io.StringIO()

@@ -16,7 +16,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 def run(*command: object, status: int = 0) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, *map(str, command)]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == status, done.stderr
     return done
 

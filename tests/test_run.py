@@ -137,21 +137,27 @@ def test_progress_says_where_it_stands(capsys):
 
 
 def test_workers_run_at_the_same_time_and_never_wait_for_each_other():
-    together, most, lock = 0, 0, threading.Lock()
+    """The first four begin only together, and the first of them ends only after twelve others have."""
+    gate, others_done, lock, begun, ended = threading.Barrier(4), threading.Event(), threading.Lock(), [], []
 
     def busy(params):
-        nonlocal together, most
         with lock:
-            together += 1
-            most = max(most, together)
-        time.sleep(0.01 + 0.05 * params["x"])
+            begun.append(params)
+            place = len(begun)
+        if place <= 4:
+            gate.wait(timeout=60.0)
+        if place == 1:
+            assert others_done.wait(timeout=60.0)
         with lock:
-            together -= 1
+            ended.append(place)
+            if len(ended) == 12:
+                others_done.set()
         return parabola(params)
 
     result = minimize(busy, LINE, stop=MaxTrials(16), n_workers=4, seed=0)
-    assert most == 4
     assert result.nfev == 16
+    assert all(trial.state is TrialState.COMPLETE for trial in result.trials)  # nobody waited in vain
+    assert ended.index(1) >= 12
     assert len({t.params["x"] for t in result.trials}) == 16
 
 

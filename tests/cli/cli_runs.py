@@ -49,7 +49,7 @@ def start(*arguments: object, **options: Any) -> "subprocess.Popen[str]":
 def run(*arguments: object, status: int = 0, **options: Any) -> "subprocess.CompletedProcess[str]":
     line = [*PBGI, *map(str, arguments)]
     options = {"stdin": subprocess.DEVNULL, **options} if "input" not in options else options
-    done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False, **options)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False, **options)
     assert done.returncode == status, done.stderr
     return done
 

@@ -136,7 +136,7 @@ def served(job, *arguments, stand_in=STAND_IN, ended_by=signal.SIGINT, status=0)
             running.url = json.loads(first)["url"]
             yield running
             process.send_signal(ended_by)
-            rest, running.said = process.communicate(timeout=60)
+            rest, running.said = process.communicate(timeout=300)
             assert (process.returncode, rest) == (status, ""), running.said
         finally:
             process.kill()

@@ -63,7 +63,7 @@ def kill_at_random_moments(tmp_path, n):
                 time.sleep(0.01)
             time.sleep(rng.uniform(0.0, 0.4))
         worker.kill()
-        shown += worker.communicate(timeout=60)[1]
+        shown += worker.communicate(timeout=300)[1]
         wait_for(lambda: not processes_with(marker), 10)  # the guard ends what was in flight
     done = run("tune", job)
     return assert_sound(job, shown + done.stderr)
@@ -140,7 +140,7 @@ def test_a_signal_ends_the_commands_and_charges_them(tmp_path, number, code, wor
     worker = start("tune", job)
     wait_for(lambda: len(_noted(tmp_path, "pbgi:command")) == 2)
     worker.send_signal(number)
-    out, err = worker.communicate(timeout=30)
+    out, err = worker.communicate(timeout=300)
     assert worker.returncode == code, err
     assert not processes_with(marker)
     trials = assert_sound(job, err, in_order=False)
@@ -159,7 +159,7 @@ def test_a_full_disk(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     worker = start("tune", job, preexec_fn=limited)
-    _, err = worker.communicate(timeout=100)
+    _, err = worker.communicate(timeout=300)
     assert worker.returncode == 3, err
     assert "Traceback" not in err
     assert "full" in err or "disk I/O" in err
@@ -185,7 +185,7 @@ def test_a_locked_storage_is_waited_for(tmp_path):
             time.sleep(0.01)
     release = threading.Timer(3.0, lambda: holder.execute("ROLLBACK"))
     release.start()
-    _, err = worker.communicate(timeout=100)
+    _, err = worker.communicate(timeout=300)
     release.join()
     holder.close()
     assert worker.returncode == 0, err

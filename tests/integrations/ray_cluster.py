@@ -80,7 +80,7 @@ class RayCluster:
 
     def close(self) -> None:
         """End the cluster."""
-        self._process.communicate(timeout=60)
+        self._process.communicate(timeout=300)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _ask(self, command: str) -> list[str]:

@@ -290,7 +290,7 @@ def test_another_process_registers_and_loads(tmp_path):
         print(sorted(client.get_next_trials(1)[6]))
     """
     command = [sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "run.json")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n")[:2] == ["not registered", "['size', 'x']"]
 

@@ -320,7 +320,7 @@ def test_goes_on_after_it_was_ended(tmp_path, signal_number):
     process = started(tmp_path, 1)
     process.send_signal(signal_number)
     # Its standard error is held by its workers too: it closes when they have ended as well.
-    _, log = process.communicate(timeout=30)
+    _, log = process.communicate(timeout=300)
     before = {r["key"] for r in load(tmp_path)}
     assert 1 <= len(before) < N_RUNS
     if signal_number == signal.SIGINT:
