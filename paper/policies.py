@@ -200,17 +200,9 @@ class _SobolSnapshot(Snapshot):
 class _NearBestSnapshot(Snapshot):
     """A snapshot with the second search."""
 
-    def maximise(
-        self,
-        acquisition: Acquisition,
-        rng: np.random.Generator,
-        pool: Floats | None = None,
-        former_maximisers: Floats | None = None,
-        n_starts: int | None = None,
-        near_best: bool = True,  # noqa: ARG002
-    ) -> SearchResult:
+    def maximise(self, *arguments: Any, **options: Any) -> SearchResult:
         """The best point that climbs from there reach."""
-        return super().maximise(acquisition, rng, pool, former_maximisers, n_starts)
+        return super().maximise(*arguments, **options | {"near_best": True})
 
 
 PAPER_POLICIES: tuple[type, ...] = (

@@ -91,10 +91,10 @@ class Snapshot:
         Args:
             acquisition: What is maximised.
             rng: Source of all randomness.
-            pool: Points to choose starts from; by default Sobol points, and what the next two say.
-            former_maximisers: More of them.
+            pool: Points to choose starts from; by default Sobol points, and what the following ones add.
+            former_maximisers: Points of earlier searches, added as they are.
             n_starts: Climbs, if not the default number.
-            near_best: Whether the pool has the best points tried and their neighbours.
+            near_best: Whether the best points tried and their neighbours are added.
         """
         if pool is None:
             d, incumbents = self.space.dimension, self._incumbents() if near_best else None
