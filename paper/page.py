@@ -36,10 +36,9 @@ spent. The ratio is ours over theirs: of regret, or of the progress from the sta
 ABOUT_SEARCH = """\
 The published runs looked for the next point by climbing from Sobol points. In many dimensions none of those is near a
 point that was tried, and so the peaks of the acquisition function there, narrow and high, are not found. The tables of
-this page have that search. Another one looks around the best points too, and finds those peaks; it stands in where the
-published one has fewer than four seeds yet ("near best"). Here is what finding them is worth, by final medians. Because
-of it `pbgi` does without in eight real dimensions or more. Thompson sampling looks around the best points in the paper
-too: without, its curves do not come out ("Studies of settings").
+this page have that search. Another one looks around the best points too, and finds those peaks. Here is what finding
+them is worth, by final medians. Because of it `pbgi` does without in eight real dimensions or more. Thompson sampling
+looks around the best points in the paper too: without, its curves do not come out ("Studies of settings").
 """
 
 
@@ -117,15 +116,15 @@ def _in_short(pairs: Sequence[Comparison], near: Sequence[Comparison], curves: S
     won = winners(pairs)
     n_same = sum(winner.ours == winner.theirs for winner in won)
     wall = sum(curve.wall_seconds for curve in curves)
-    replaced = {pair.theirs.key: pair for pair in (*pairs, *near)}
-    n_near = sum(pair.inside for pair in replaced.values())
-    by_near = f"; with a search around the best points, {n_near} ({n_near / len(pairs):.0%})" if near else ""
+    by_near = {pair.theirs.key: pair for pair in near}
+    n_near = sum(by_near.get(pair.theirs.key, pair).inside for pair in pairs)
+    other = f"; with a search around the best points, {n_near} ({n_near / len(pairs):.0%})" if near else ""
     return f"""\
 ## In short
 
 - {len(pairs)} of {n_published} published curves have been run here, over {_seeds(pair.ours for pair in pairs)}.
 - At the end of the budget {n_inside} of {len(pairs)} medians ({n_inside / len(pairs):.0%}) lie inside the published
-  quartiles{by_near}; over the whole curves {within:.0%} of the grid points do.
+  quartiles{other}; over the whole curves {within:.0%} of the grid points do.
 - {n_off} medians are off by more than a factor of {FACTOR:g}; in {n_better} of them ours is the better one.
 - The same policy wins on {n_same} of {len(won)} panels.
 - All runs on this page together took {duration(wall)}.
@@ -171,7 +170,6 @@ def _differences(pairs: Sequence[Comparison], explanations: Mapping[str, Mapping
 def _searches(pairs: Sequence[Comparison], near: Sequence[Comparison]) -> str:
     by_near = {pair.theirs.key: pair for pair in near}
     both = [(pair, by_near[pair.theirs.key]) for pair in pairs if pair.theirs.key in by_near]
-    both = [(pair, other) for pair, other in both if pair.ours is not other.ours]
     if not both:
         return ""
     rows = []
@@ -218,8 +216,6 @@ def _panel_rows(curves: Sequence[CurveSummary], panel: Panel, variant: str) -> l
 
 def _search(curve: CurveSummary) -> str:
     """How the curve's policy looked for the next point."""
-    if curve.policy.endswith(NEAR_BEST):
-        return "near best"
     return {"RS": "none", **dict.fromkeys(BOTORCH_SEARCHED, "BoTorch's")}.get(curve.policy, "published")
 
 

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from paper.curves import Band
-from paper.reference import NEAR_BEST, Panel, Quantity
+from paper.reference import Panel, Quantity
 from pbgi.arrays import Floats
 
-FEW_SEEDS = 4  # a median of fewer says little
 RESULTS = Path(__file__).parent / "results"
 DIGITS = 6
 
@@ -84,17 +83,11 @@ def best_of_panel(
     """The curve to show for each policy of a panel, that with most seeds.
 
     Where the paper's text and its figures agree there are only runs "as_published"; they serve for both variants.
-    Where a policy was not run with the published search, or with too few seeds, the one that looks around the best
-    points stands for it.
     """
     chosen: dict[str, CurveSummary] = {}
     for curve in sorted(curves, key=lambda c: (c.variant == variant, c.n_seeds)):
         if curve.panel == panel and curve.variant in (variant, "as_published"):
             chosen[curve.policy] = curve
-    for name in [name for name in chosen if name.endswith(NEAR_BEST)]:
-        published = chosen.get(name.removesuffix(NEAR_BEST))
-        if published is None or published.n_seeds < min(FEW_SEEDS, chosen[name].n_seeds):
-            chosen[name.removesuffix(NEAR_BEST)] = chosen[name]
     return chosen
 
 

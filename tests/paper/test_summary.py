@@ -420,14 +420,3 @@ def test_the_page_has_the_published_search_beside_the_other(tmp_path):
     assert f"| Ackley d=16 varying | {row}" in text
     assert "On 1 of 1 curves the search from Sobol points alone ends better" in text
     assert "## Studies of settings" not in text
-
-
-@pytest.mark.parametrize("values", [(), (0.8,), (0.8, 0.9)])
-def test_the_other_search_stands_in_where_the_published_one_was_hardly_run(tmp_path, values):
-    published, other = on_ackley("PBGI", values), on_ackley(f"PBGI{NEAR_BEST}", (1.5, 1.6, 1.7))
-    curves = summarise(published + other + on_ackley("LogEIPC", (0.97,)))
-    chosen = best_of_panel(curves, Panel("Ackley", 16, "varying"))
-    assert chosen["PBGI"] is chosen[f"PBGI{NEAR_BEST}"]
-    text = page(curves, variant="as_published", explanations={}, lessons="", images=tmp_path)
-    assert "| PBGI | 0.89 [0.349, 1.09] | 1.6 [1.55, 1.65] | 1.6 | 1.80 | no | near best | 3 |" in text
-    assert "## The search" not in text
