@@ -1,23 +1,31 @@
-"""Policies that only the paper needs: expected improvement without care for digits, another decay, another search.
+"""Policies that only the paper needs: improvement without care for digits, another decay, another search, other units.
 
 `pbgi` has one form of each acquisition function, the stable one. The study of log-scaling compares it with the textbook
 formula, which loses its digits where little improvement is expected, and with the logarithm of that formula. And it has
 one search, which looks around the best points tried in few dimensions; the published runs climbed from Sobol points
-alone in any number of them, and the other extreme is there to compare with.
+alone in any number of them, and the other extreme is there to compare with. Its entropy search works in standardised
+units; the published one worked in those of the values, and is not the same.
 """
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtr
 
 from pbgi.acquisition import Exponential, GittinsIndex, LogExpectedImprovement
 from pbgi.arrays import Floats
+from pbgi.botorch.policies import MaxValueEntropy, MultiFidelityMaxValueEntropy
+from pbgi.botorch.searched_policy import SearchedPolicy
 from pbgi.maximize import Acquisition, SearchResult, build_pool
 from pbgi.model import Model
 from pbgi.snapshot import Proposal, Snapshot
+
+if TYPE_CHECKING:
+    from botorch.acquisition.acquisition import AcquisitionFunction
+
+    from pbgi.botorch.bridge import Surrogate
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +213,36 @@ class _NearBestSnapshot(Snapshot):
         return super().maximise(*arguments, **options | {"near_best": True})
 
 
+class _InUnitsOfValues(SearchedPolicy):
+    """An acquisition function on BoTorch in the units of the values, as if they had not been standardised.
+
+    BoTorch estimates information with samples, and the error of the estimate depends on the unit: a density is part of
+    it whose weights sum to one on average only. A search for the highest estimate finds the largest errors.
+    """
+
+    def _acquisition(
+        self, surrogate: "Surrogate", snapshot: Snapshot, rng: np.random.Generator
+    ) -> "AcquisitionFunction":
+        from pbgi.botorch.bridge import botorch_model
+
+        model: Any = snapshot.model
+        in_units = surrogate.training._replace(centre=0.0, scale=1.0)
+        surrogate = surrogate._replace(
+            model=botorch_model(model, snapshot.X, snapshot.values), training=in_units, best_value=snapshot.best_value
+        )
+        return super()._acquisition(surrogate, snapshot, rng)  # type: ignore[safe-super]  # of the policy beside it
+
+
+@dataclass(frozen=True)
+class PublishedMaxValueEntropy(_InUnitsOfValues, MaxValueEntropy):
+    """Max-value entropy search in the units of the values."""
+
+
+@dataclass(frozen=True)
+class PublishedMultiFidelityMaxValueEntropy(_InUnitsOfValues, MultiFidelityMaxValueEntropy):
+    """The same per cost."""
+
+
 PAPER_POLICIES: tuple[type, ...] = (
     TextbookEI,
     LogTextbookEI,
@@ -212,4 +250,6 @@ PAPER_POLICIES: tuple[type, ...] = (
     DescribedPBGID,
     SearchedFromSobol,
     SearchedNearBest,
+    PublishedMaxValueEntropy,
+    PublishedMultiFidelityMaxValueEntropy,
 )
