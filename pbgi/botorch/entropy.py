@@ -4,6 +4,10 @@ BoTorch estimates the information for given samples of the largest value, and dr
 that is fitted to independent values at a set of candidates. For that it builds the covariance of all candidates, of
 which it uses the diagonal: with 16,000 candidates, 10 GB and a minute and a half. Here the engine is asked for the
 diagonal, and BoTorch gets the samples.
+
+The estimate contains log-densities with weights that average to one only in the limit: its error depends on the unit of
+the values, and a search finds the largest errors. Units are standardised here. The paper's runs were not; their curves
+on Rosenbrock, whose scaled values are large, come out in those units alone (`paper.policies`, experiment `units`).
 """
 
 import math

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from engine_fixtures import SQUARE, build_snapshot
 from scipy import optimize
 
 import pbgi
@@ -16,22 +15,14 @@ from paper.execution import build_model, build_problem, start_points
 from paper.experiments import EXPERIMENTS, experiment_named
 from paper.policies import (
     DescribedPBGID,
-    ExpLogEI,
-    LogTextbookEI,
-    OffsetLogarithm,
     SearchedFromSobol,
     SearchedNearBest,
-    TextbookEI,
-    TextbookImprovement,
 )
 from paper.reference import NEAR_BEST, Panel, published, published_panels, published_seconds
 from paper.specification import FittedModel, OwnModel, ProblemSpec, Run, Specification, TrueModel
-from pbgi.acquisition import LogExpectedImprovement
 from pbgi.botorch.policies import BudgetedMultiStepEI
-from pbgi.cost import UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.gp_config import Hyperparameters
-from pbgi.snapshot import Proposal
 
 # By hand: curves per panel (nine with uniform, seven with varying cost, less the omitted ones), panels, seeds.
 COUNTS = {
@@ -248,127 +239,3 @@ def test_twins_are_there_only_where_they_differ():
     twins = [run for run in EXPERIMENTS["synthetic"](1, "as_described") if run.panel == "Ackley d=4 uniform"]
     assert [run.curve for run in twins] == ["PBGI-D"]
     assert list(EXPERIMENTS["lambda_sensitivity"](1, "as_described")) == []
-
-
-def test_described_decay_compares_with_the_best_before():
-    optimizer = pbgi.Optimizer(
-        {"x": pbgi.Float(0.0, 1.0)}, direction="maximize", cost=UniformCost(), policy=DescribedPBGID(0.1, 2.0), seed=0
-    )
-
-    def value(params: dict[str, float]) -> float:
-        return -((params["x"] - 0.3) ** 2)
-
-    for x in (0.0, 0.5, 1.0):
-        optimizer.tell({"x": x}, value({"x": x}), cost=1.0)
-    expected, scales, best = 0.1, set(), max(value({"x": x}) for x in (0.0, 0.5, 1.0))
-    for _ in range(12):
-        trial = optimizer.ask()
-        if "index" not in trial.record:  # still the optimizer's own start
-            best = max(best, optimizer.tell(trial, value(trial.params)).value)
-            continue
-        assert trial.record["cost_scale"] == pytest.approx(expected, rel=1e-12)
-        scales.add(expected)
-        expected /= 2.0 if best >= trial.record["index"] else 1.0
-        best = max(best, optimizer.tell(trial, value(trial.params)).value)
-    assert len(scales) > 1  # it did fall
-
-
-# Policies of the appendix -----------------------------------------------------------------------------------------
-
-
-class Line:
-    """A model with mean x and deviation 0.5 + x."""
-
-    def posterior(self, X):
-        return X[:, 0].copy(), 0.5 + X[:, 0]
-
-    def posterior_with_grad(self, X):
-        return *self.posterior(X), np.ones(X.shape), np.ones(X.shape)
-
-
-def test_textbook_improvement_is_expected_improvement():
-    X, model = np.linspace(0.0, 1.0, 9)[:, None], Line()
-    stable = np.exp(LogExpectedImprovement(model, None, 0.7).value(X))
-    assert TextbookImprovement(model, 0.7).value(X) == pytest.approx(stable, rel=1e-12)
-    logarithm = OffsetLogarithm(TextbookImprovement(model, 0.7), 1e-6)
-    assert logarithm.value(X) == pytest.approx(np.log(stable + 1e-6), rel=1e-12)
-
-
-@pytest.mark.parametrize("offset", [None, 1e-6])
-def test_gradients_of_the_textbook_forms(offset):
-    formula = TextbookImprovement(Line(), 0.7)
-    function = formula if offset is None else OffsetLogarithm(formula, offset)
-    X, step = np.linspace(0.1, 0.9, 5)[:, None], 1e-6
-    differences = (function.value(X + step) - function.value(X - step)) / (2 * step)
-    value, gradient = function.value_and_grad(X)
-    assert gradient[:, 0] == pytest.approx(differences, rel=1e-7)
-    assert value == pytest.approx(function.value(X), rel=1e-14)
-
-
-def test_textbook_improvement_loses_its_digits_where_the_stable_form_does_not():
-    X = np.array([[0.0]])
-    assert TextbookImprovement(Line(), 25.0).value(X)[0] == 0.0  # EI is about 1e-546
-    assert np.isfinite(LogExpectedImprovement(Line(), None, 25.0).value(X)[0])
-    assert OffsetLogarithm(TextbookImprovement(Line(), 25.0), 1e-6).value(X)[0] == pytest.approx(math.log(1e-6))
-
-
-@pytest.mark.parametrize("policy", [TextbookEI(), LogTextbookEI(), ExpLogEI(), pbgi.LogEI()])
-def test_forms_of_expected_improvement_agree_where_it_is_large(policy):
-    """On a line with three points all forms have the same maximiser."""
-    optimizer = pbgi.Optimizer(
-        {"x": pbgi.Float(0.0, 1.0)},
-        cost=UniformCost(),
-        policy=policy,
-        model=pbgi.GPConfig.paper(),
-        seed=0,
-        n_startup_trials=3,
-    )
-    for x in (0.1, 0.4, 0.9):
-        optimizer.tell({"x": x}, (x - 0.6) ** 2, cost=1.0)
-    grid = np.linspace(0.0, 1.0, 100_001)[:, None]
-    from pbgi.gp_fit import fit_gp
-
-    X, y = np.array([[0.1], [0.4], [0.9]]), -((np.array([0.1, 0.4, 0.9]) - 0.6) ** 2)
-    best = grid[np.argmax(LogExpectedImprovement(fit_gp(X, y, pbgi.GPConfig.paper()), None, y.max()).value(grid)), 0]
-    assert optimizer.ask().params["x"] == pytest.approx(best, abs=1e-3)
-
-
-class Asking:
-    """A policy that goes to the best point tried, and keeps what it was asked for."""
-
-    def __init__(self, near_best):
-        self.asked, self._near_best = [], near_best
-
-    def propose(self, snapshot, rng):
-        self._best = snapshot.X[snapshot.values.argmax()]
-        found = snapshot.maximise(self, rng, near_best=self._near_best)
-        return Proposal(found.x, 1.0, {"index": found.value})
-
-    def value(self, X):
-        self.asked.append(X.copy())
-        return -np.abs(X - self._best).sum(axis=1)
-
-    def value_and_grad(self, X):
-        return -np.abs(X - self._best).sum(axis=1), -np.sign(X - self._best)
-
-
-def test_a_search_from_sobol_points_does_not_begin_at_the_best_points():
-    pool, proposal = asked_for(lambda asking: SearchedFromSobol(asking, 25, n_climbs_per_dimension=2))
-    assert len(pool) == 50
-    assert not (np.abs(pool - [0.3, 0.6]).max(axis=1) < 1e-3).any()
-    assert proposal.record["index"] == pytest.approx(0.0, abs=1e-3)  # climbs get there all the same
-
-
-def test_a_search_near_the_best_points_begins_there_whatever_the_policy_says():
-    pool, _ = asked_for(lambda asking: SearchedNearBest(asking), near_best=False)
-    assert (np.abs(pool - [0.3, 0.6]).max(axis=1) < 1e-3).any()
-    without, _ = asked_for(lambda asking: asking, near_best=False)
-    assert not (np.abs(without - [0.3, 0.6]).max(axis=1) < 1e-3).any()
-
-
-def asked_for(wrapped, near_best=True):
-    """The first pool that is evaluated, and the proposal, where (0.3, 0.6) is the best point tried."""
-    snapshot = build_snapshot(SQUARE, np.array([[0.3, 0.6], [0.9, 0.1], [0.5, 0.5]]), np.array([2.0, 0.0, 1.0]))
-    asking = Asking(near_best)
-    proposal = wrapped(asking).propose(snapshot, np.random.default_rng(0))
-    return asking.asked[0], proposal
