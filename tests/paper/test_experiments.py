@@ -37,8 +37,9 @@ COUNTS = {
     "hard_for_eipc": 2 * 16,
     "hard_for_ei": 2 * 16,
     "log_scaling": (5 + 2) * 16,
-    "search": (9 * 5 + 10 * 4) * 16,
+    "search": (9 * 5 + 8 * 4) * 16,
     "units": (3 + 3) * 16,
+    "climbs": 2 * 2 * 4 * 16,
     "robot_pushing_known": 7 * 16,
 }
 
