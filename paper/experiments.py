@@ -282,7 +282,11 @@ def _robot_pushing_known(experiment: str, n_seeds: int) -> Iterator[Run]:
 
 
 def _near_best(policies: dict[str, Any]) -> dict[str, Any]:
-    """With the search that looks around the best points too: only so do the curves of pushes with prices come out."""
+    """With the search that looks around the best points too.
+
+    Where pushes have prices few climbs from Sobol points fall short of the published curves, and as many as the paper
+    had take several times as long, see `_climbs`.
+    """
     return {
         curve: SearchedNearBest(policy.policy) if isinstance(policy, SearchedFromSobol) else policy
         for curve, policy in policies.items()
