@@ -4,7 +4,7 @@
 formula, which loses its digits where little improvement is expected, and with the logarithm of that formula. And it has
 one search, which looks around the best points tried in few dimensions; the published runs climbed from Sobol points
 alone in any number of them, and the other extreme is there to compare with. Its entropy search works in standardised
-units; the published one worked in those of the values, and is not the same.
+units; in those of the values it is another policy, and on uniform costs that is the published one.
 """
 
 import math
@@ -234,12 +234,12 @@ class _InUnitsOfValues(SearchedPolicy):
 
 
 @dataclass(frozen=True)
-class PublishedMaxValueEntropy(_InUnitsOfValues, MaxValueEntropy):
+class MaxValueEntropyInUnits(_InUnitsOfValues, MaxValueEntropy):
     """Max-value entropy search in the units of the values."""
 
 
 @dataclass(frozen=True)
-class PublishedMultiFidelityMaxValueEntropy(_InUnitsOfValues, MultiFidelityMaxValueEntropy):
+class MultiFidelityMaxValueEntropyInUnits(_InUnitsOfValues, MultiFidelityMaxValueEntropy):
     """The same per cost."""
 
 
@@ -250,6 +250,6 @@ PAPER_POLICIES: tuple[type, ...] = (
     DescribedPBGID,
     SearchedFromSobol,
     SearchedNearBest,
-    PublishedMaxValueEntropy,
-    PublishedMultiFidelityMaxValueEntropy,
+    MaxValueEntropyInUnits,
+    MultiFidelityMaxValueEntropyInUnits,
 )

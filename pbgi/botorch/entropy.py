@@ -6,8 +6,8 @@ which it uses the diagonal: with 16,000 candidates, 10 GB and a minute and a hal
 diagonal, and BoTorch gets the samples.
 
 The estimate contains log-densities with weights that average to one only in the limit: its error depends on the unit of
-the values, and a search finds the largest errors. Units are standardised here. The paper's runs were not; their curves
-on Rosenbrock, whose scaled values are large, come out in those units alone (`paper.policies`, experiment `units`).
+the values, and a search finds the largest errors. Units are standardised here, so that a unit makes no difference. (In
+the units of the values it is another policy, with other results: `paper.policies`, experiment `units`.)
 """
 
 import math

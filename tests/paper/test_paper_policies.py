@@ -11,9 +11,9 @@ from paper.policies import (
     DescribedPBGID,
     ExpLogEI,
     LogTextbookEI,
+    MaxValueEntropyInUnits,
+    MultiFidelityMaxValueEntropyInUnits,
     OffsetLogarithm,
-    PublishedMaxValueEntropy,
-    PublishedMultiFidelityMaxValueEntropy,
     SearchedFromSobol,
     SearchedNearBest,
     TextbookEI,
@@ -149,9 +149,9 @@ def asked_for(wrapped, near_best=True):
 # Entropy search in the units of the values ----------------------------------------------------------------------------
 
 CENTRE, SCALE = 100.0, 30.0
-PLAIN_AND_PUBLISHED = [
-    (MaxValueEntropy, PublishedMaxValueEntropy),
-    (MultiFidelityMaxValueEntropy, PublishedMultiFidelityMaxValueEntropy),
+PLAIN_AND_IN_UNITS = [
+    (MaxValueEntropy, MaxValueEntropyInUnits),
+    (MultiFidelityMaxValueEntropy, MultiFidelityMaxValueEntropyInUnits),
 ]
 
 
@@ -171,12 +171,12 @@ def maximised(policy, snapshot):
     return getattr(acquisition, "_of", acquisition)
 
 
-@pytest.mark.parametrize(("plain", "published"), PLAIN_AND_PUBLISHED)
-def test_published_entropy_search_believes_the_same_in_units_of_the_values(plain, published):
+@pytest.mark.parametrize(("plain", "in_units"), PLAIN_AND_IN_UNITS)
+def test_entropy_search_in_units_believes_the_same(plain, in_units):
     import torch
 
     snapshot = entropy_snapshot()
-    ours, theirs = (maximised(policy(10, 4, 8), snapshot) for policy in (plain, published))
+    ours, theirs = (maximised(policy(10, 4, 8), snapshot) for policy in (plain, in_units))
     X = np.random.default_rng(2).random((5, 2))
     mean, std = snapshot.model.posterior(X)
     with torch.no_grad():
@@ -184,20 +184,20 @@ def test_published_entropy_search_believes_the_same_in_units_of_the_values(plain
     np.testing.assert_allclose(believed.mean[:, 0], mean, rtol=1e-8)
     np.testing.assert_allclose(believed.variance[:, 0].sqrt(), std, rtol=1e-5)
     values = snapshot.values
-    in_units = values.mean() + values.std(ddof=1) * ours.posterior_max_values
-    np.testing.assert_allclose(theirs.posterior_max_values, in_units, rtol=1e-8)
+    expected = values.mean() + values.std(ddof=1) * ours.posterior_max_values
+    np.testing.assert_allclose(theirs.posterior_max_values, expected, rtol=1e-8)
 
 
-@pytest.mark.parametrize(("plain", "published"), PLAIN_AND_PUBLISHED)
-def test_published_entropy_search_is_the_plain_one_where_nothing_is_standardised(plain, published):
+@pytest.mark.parametrize(("plain", "in_units"), PLAIN_AND_IN_UNITS)
+def test_entropy_search_in_units_is_the_plain_one_where_nothing_is_standardised(plain, in_units):
     snapshot = entropy_snapshot(standardise=False)
     few = {"n_raw_samples_per_dimension": 8, "n_restarts_per_dimension": 1, "n_iterations": 5}
-    proposals = [p(10, 4, 8, **few).propose(snapshot, np.random.default_rng(3)) for p in (plain, published)]
+    proposals = [p(10, 4, 8, **few).propose(snapshot, np.random.default_rng(3)) for p in (plain, in_units)]
     np.testing.assert_array_equal(proposals[0].x, proposals[1].x)
 
 
 def test_sampled_information_depends_on_the_unit():
-    """Information does not; BoTorch's estimate from few samples does. So the published runs are not ours."""
+    """Information does not; BoTorch's estimate from few samples does. So the policies differ."""
     import torch
 
     snapshot = entropy_snapshot()
@@ -205,7 +205,7 @@ def test_sampled_information_depends_on_the_unit():
     gaps = []
     for n_values in (8, 1024):
         estimates = []
-        for policy in (MaxValueEntropy(10, 4, n_values), PublishedMaxValueEntropy(10, 4, n_values)):
+        for policy in (MaxValueEntropy(10, 4, n_values), MaxValueEntropyInUnits(10, 4, n_values)):
             with torch.random.fork_rng(devices=[]), torch.no_grad():
                 torch.default_generator.manual_seed(7)  # the same samples for both
                 estimates.append(maximised(policy, snapshot)(X).numpy())
