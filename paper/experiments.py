@@ -46,7 +46,7 @@ EMPIRICAL = (
     ("robot_pushing", "Robot Pushing", 14, "unknown"),
 )
 KNOWN = ("robot_pushing", "Robot Pushing", 14, "known")
-PRICED_PUSHES = (KNOWN, ("robot_pushing", "Robot Pushing", 14, "unknown"))
+PRICED_PUSHES = (KNOWN, EMPIRICAL[-1])  # see `_near_best`
 KERNELS = {"matern52": "Matern-5/2", "matern32": "Matern-3/2", "rbf": "squared exponential"}
 # The settings of the sensitivity studies are in the authors' configuration files only.
 COST_SCALES = (1e-2, 1e-3, 1e-4, 1e-5)
@@ -126,6 +126,11 @@ class _Panel:
 
 def _policies(cost: str, *omitted: str) -> dict[str, Any]:
     return {curve: PUBLISHED[curve] for curve in CURVES[cost] if curve not in omitted}
+
+
+def _searched(cost: str) -> dict[str, Any]:
+    """The policies of such a panel that can be given another search."""
+    return {curve: POLICIES[curve] for curve in CURVES[cost] if isinstance(POLICIES[curve], SEARCHED)}
 
 
 # Synthetic problems and draws from a prior ------------------------------------------------------------------------
@@ -225,8 +230,7 @@ def _search(experiment: str, n_seeds: int) -> Iterator[Run]:
         others = (problem for problem in EMPIRICAL if problem not in PRICED_PUSHES)
         alike = (problem for problem in others if (problem[-1] == "uniform") == (cost == "uniform"))
         panels += [_empirical_panel(experiment, *problem) for problem in alike]
-        searched = [curve for curve in CURVES[cost] if isinstance(POLICIES[curve], SEARCHED)]
-        policies: dict[str, Any] = {f"{curve}{NEAR_BEST}": SearchedNearBest(POLICIES[curve]) for curve in searched}
+        policies: dict[str, Any] = {f"{c}{NEAR_BEST}": SearchedNearBest(p) for c, p in _searched(cost).items()}
         if cost == "uniform":
             policies["TS, from Sobol points"] = SearchedFromSobol(POLICIES["TS"])
         for panel in panels:
@@ -289,18 +293,15 @@ def _near_best(policies: dict[str, Any]) -> dict[str, Any]:
     Where pushes have prices few climbs from Sobol points fall short of the published curves, and as many as the paper
     had take several times as long, see `_climbs`.
     """
-    return {
-        curve: SearchedNearBest(policy.policy) if isinstance(policy, SearchedFromSobol) else policy
-        for curve, policy in policies.items()
-    }
+    return policies | {curve: SearchedNearBest(policy) for curve, policy in _searched("varying").items()}
 
 
 def _climbs(experiment: str, n_seeds: int) -> Iterator[Run]:
     """Those problems with climbs from Sobol points: as few as suffice for the others, and as many as the paper had."""
+    searched = _searched("varying")
+    policies = {f"{curve}, few climbs": SearchedFromSobol(policy) for curve, policy in searched.items()}
+    policies |= {f"{curve}, many climbs": SearchedFromSobol(policy, 200, 10) for curve, policy in searched.items()}
     for problem in PRICED_PUSHES:
-        searched = {curve: POLICIES[curve] for curve in CURVES["varying"] if isinstance(POLICIES[curve], SEARCHED)}
-        policies = {f"{curve}, few climbs": SearchedFromSobol(policy) for curve, policy in searched.items()}
-        policies |= {f"{curve}, many climbs": SearchedFromSobol(policy, 200, 10) for curve, policy in searched.items()}
         yield from _empirical_panel(experiment, *problem).runs(policies, n_seeds)
 
 

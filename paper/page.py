@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from paper.comparison import FACTOR, Comparison, compare, final, standings, winners
+from paper.experiments import PRICED_PUSHES
 from paper.reference import NEAR_BEST, POLICIES, Panel, published, published_curves, published_panels
 from paper.summary_file import CurveSummary, best_of_panel
 
@@ -222,8 +223,8 @@ def _panel_rows(curves: Sequence[CurveSummary], panel: Panel, variant: str) -> l
 def _search(curve: CurveSummary) -> str:
     """How the curve's policy looked for the next point."""
     named = {"RS": "none", **dict.fromkeys(BOTORCH_SEARCHED, "BoTorch's")}
-    prices_of_pushes = curve.panel.problem == "Robot Pushing" and curve.panel.cost != "uniform"
-    return named.get(curve.policy, "near best" if prices_of_pushes else "published")
+    near_best = any(curve.panel == Panel.of(*panel) for _, *panel in PRICED_PUSHES)
+    return named.get(curve.policy, "near best" if near_best else "published")
 
 
 def _ours(curve: CurveSummary) -> tuple[str, str]:

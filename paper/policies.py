@@ -214,7 +214,7 @@ class _NearBestSnapshot(Snapshot):
 
 
 class _InUnitsOfValues(SearchedPolicy):
-    """An acquisition function on BoTorch in the units of the values, as if they had not been standardised.
+    """Entropy search in the units of the values, as if they had not been standardised.
 
     BoTorch estimates information with samples, and the error of the estimate depends on the unit: a density is part of
     it whose weights sum to one on average only. A search for the highest estimate finds the largest errors.
@@ -225,12 +225,12 @@ class _InUnitsOfValues(SearchedPolicy):
     ) -> "AcquisitionFunction":
         from pbgi.botorch.bridge import botorch_model
 
-        model: Any = snapshot.model
-        in_units = surrogate.training._replace(centre=0.0, scale=1.0)
+        model: Any = snapshot.model  # a GP, or there would be no surrogate; no trial is running in the paper's runs
         surrogate = surrogate._replace(
-            model=botorch_model(model, snapshot.X, snapshot.values), training=in_units, best_value=snapshot.best_value
+            model=botorch_model(model, snapshot.X, snapshot.values),
+            training=surrogate.training._replace(centre=0.0, scale=1.0),
         )
-        return super()._acquisition(surrogate, snapshot, rng)  # type: ignore[safe-super]  # of the policy beside it
+        return super()._acquisition(surrogate, snapshot, rng)
 
 
 @dataclass(frozen=True)

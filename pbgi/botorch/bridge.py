@@ -3,7 +3,7 @@
 `botorch_model` is for anyone who wants to go on in BoTorch with what the engine has learned: its posterior is in the
 units of the values told. The policies in this package use `surrogate_of` instead, which stays in standardised units:
 what they weigh does not depend on the unit, but BoTorch's constants (a smallest variance, say) suit numbers of order
-one, and its estimates of information from samples have an error that grows with the unit.
+one, and the error of its estimates of information from samples depends on the unit.
 
 Three things about the translation are not obvious. The noise is a parameter of a plain Gaussian likelihood that
 nobody fits, because BoTorch's likelihood for fixed noise lifts everything below 1e-6. Parameters are stored without a
