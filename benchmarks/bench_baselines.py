@@ -53,9 +53,9 @@ def snapshot(d: int) -> Snapshot:
     return Snapshot(
         space=space,
         X=X,
-        values=values,
+        warped=values,
         model=fit_gp(X, values, GPConfig.paper()),
-        cost=LearnedCost().fit(space, X, costs, GPConfig.paper(), None),
+        cost=LearnedCost(trend=False).fit(space, X, costs, GPConfig.paper(), None),
         trials=(),
         sign=1.0,
         failed=np.empty((0, d)),

@@ -34,7 +34,7 @@ from pbgi.cost import CostModel
 from pbgi.gp_config import GPConfig
 from pbgi.gp_fit import fit_gp
 from pbgi.maximize import Acquisition, SearchResult, build_pool, default_n_sobol, default_n_starts, search
-from pbgi.policy import MANY_DIMENSIONS, PATH_STARTS
+from pbgi.policy import PATH_STARTS
 from pbgi.snapshot import Snapshot
 
 SHORT = 1e-6  # of the spread
@@ -87,7 +87,7 @@ def random_state(number: int, rng: np.random.Generator) -> State:
     snapshot = Snapshot(
         space=space,
         X=data.X,
-        values=data.y,
+        warped=data.y,
         model=fit_gp(data.X, data.y, CONFIGS[model_name]),
         cost=cost,
         trials=(),
@@ -115,7 +115,7 @@ def acquisition_function(kind: str, snapshot: Snapshot, rng: np.random.Generator
     if kind == "index":
         mean_cost = float(np.exp(snapshot.cost.log_moment(rng.random((256, snapshot.X.shape[1])), 1.0)).mean())
         scale = float(rng.choice(COST_SCALES))
-        cost_scale = scale * (float(snapshot.values.std()) or 1.0) / mean_cost
+        cost_scale = scale * (float(snapshot.warped.std()) or 1.0) / mean_cost
         return f"index at {scale:g}", GittinsIndex(snapshot.model, snapshot.cost, cost_scale)
     if kind == "ucb":
         weight = float(rng.choice(UCB_WEIGHTS))
@@ -123,7 +123,7 @@ def acquisition_function(kind: str, snapshot: Snapshot, rng: np.random.Generator
     if kind == "thompson":
         return kind, PathValue(snapshot.model.sample_path(rng))
     power = -1.0 if kind == "log_eipc" else 0.0
-    return kind, LogExpectedImprovement(snapshot.model, snapshot.cost, snapshot.best_value, power)
+    return kind, LogExpectedImprovement(snapshot.model, snapshot.cost, snapshot.best_warped, power)
 
 
 # The comparison ------------------------------------------------------------------------------------------------------
@@ -191,19 +191,13 @@ def n_starts_of(acquisition: Acquisition, d: int) -> int:
     return default_n_starts(d) * (PATH_STARTS if isinstance(acquisition, PathValue) else 1)
 
 
-def begins_near_best(acquisition: Acquisition, d: int) -> bool:
-    """As the policies have it."""
-    return d < MANY_DIMENSIONS or isinstance(acquisition, PathValue)
-
-
-def found_in(state: State, rng: np.random.Generator, near_best: bool | None = None) -> SearchResult:
-    """What a policy finds; or what a search finds that begins near the best points, or does not."""
+def found_in(state: State, rng: np.random.Generator, near_best: bool = True) -> SearchResult:
+    """What a policy finds; or what a search finds that does not begin near the best points."""
     acquisition, d = state.acquisition, state.data.X.shape[1]
-    near_best = begins_near_best(acquisition, d) if near_best is None else near_best
     return state.snapshot.maximise(acquisition, rng, n_starts=n_starts_of(acquisition, d), near_best=near_best)
 
 
-def compare(number: int, seed: int, near_best: bool | None) -> Row:
+def compare(number: int, seed: int, near_best: bool) -> Row:
     rng = np.random.default_rng([seed, number])
     state = random_state(number, rng)
     n, d = state.data.X.shape
@@ -236,8 +230,7 @@ def look(number: int, seed: int) -> None:
     reference = scipy_search(state.acquisition, d, rng)
     print(f"{state.data.label}  {state.model} model, {state.what}; values less SciPy's best, in spreads")
     print(f"spread {reference.spread:.3g}; {reference.n_reached} of {STARTS_PER_DIMENSION * d} restarts reach the best")
-    near_best = begins_near_best(state.acquisition, d)
-    incumbents = state.data.X[np.argsort(-state.data.y, kind="stable")[:3]] if near_best else None
+    incumbents = state.data.X[np.argsort(-state.data.y, kind="stable")[:3]]
 
     def again(k: int, n_sobol: int, n_starts: int) -> float:
         other = np.random.default_rng([seed, number, k])

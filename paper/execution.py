@@ -121,7 +121,7 @@ def _optimise(spec: Specification, problem: Problem, evaluate: _Evaluations) -> 
 
 def _assumed(cost: Cost) -> Cost:
     """A cost to be learned is learned as the paper does: the logarithm by the model that it has for values."""
-    return replace(cost, model=GPConfig.paper()) if isinstance(cost, LearnedCost) else cost
+    return replace(cost, model=GPConfig.paper(), trend=False) if isinstance(cost, LearnedCost) else cost
 
 
 def start_points(spec: Specification, problem: Problem) -> list[dict[str, Any]]:
@@ -148,10 +148,12 @@ def build_model(spec: Specification, problem: Problem) -> GPConfig | ModelKind:
     if isinstance(spec.policy, RandomSearch):  # looks at no model: the cheapest there is gives the same points
         return GPConfig(hyperparameters=Hyperparameters((1.0,) * d, 1.0, 1.0))
     if isinstance(spec.model, FittedModel):
-        return replace(GPConfig.paper(), kernel=spec.model.kernel, standardise=spec.model.standardise)
+        return replace(
+            GPConfig.paper(), kernel=spec.model.kernel, outputs="standardized" if spec.model.standardise else "plain"
+        )
     if isinstance(spec.model, TrueModel):
         true = Hyperparameters((spec.model.length_scale,) * d, 1.0, NOISE)
-        return GPConfig(kernel=spec.model.kernel, hyperparameters=true, standardise=False)
+        return GPConfig(kernel=spec.model.kernel, hyperparameters=true, outputs="plain")
     if problem.model is None:
         raise InvalidInputError(f"a run with OwnModel() needs a problem that brings a model; got {problem.name}")
     return problem.model

@@ -86,7 +86,7 @@ class TextbookEI:
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point where the formula is highest."""
-        return _best_point(snapshot, TextbookImprovement(snapshot.model, snapshot.best_value), rng)
+        return _best_point(snapshot, TextbookImprovement(snapshot.model, snapshot.best_warped), rng)
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class LogTextbookEI:
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point where the logarithm is highest."""
-        formula = TextbookImprovement(snapshot.model, snapshot.best_value)
+        formula = TextbookImprovement(snapshot.model, snapshot.best_warped)
         return _best_point(snapshot, OffsetLogarithm(formula, self.offset), rng)
 
 
@@ -107,7 +107,7 @@ class ExpLogEI:
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest EI."""
-        log_ei = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_value)
+        log_ei = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_warped)
         return _best_point(snapshot, Exponential(log_ei), rng)
 
 
@@ -227,7 +227,7 @@ class _InUnitsOfValues(SearchedPolicy):
 
         model: Any = snapshot.model  # a GP, or there would be no surrogate; no trial is running in the paper's runs
         surrogate = surrogate._replace(
-            model=botorch_model(model, snapshot.X, snapshot.values),
+            model=botorch_model(model, snapshot.X, snapshot.warped),
             training=surrogate.training._replace(centre=0.0, scale=1.0),
         )
         return super()._acquisition(surrogate, snapshot, rng)

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbgi.arrays import Bools, Floats
-from pbgi.cost import CostModel
+from pbgi.cost import CostModel, fits
 from pbgi.index import gittins_index, gittins_index_and_grad, log_h, log_h_and_grad
 from pbgi.maximize import Acquisition
 from pbgi.model import Model, Path
 from pbgi.success import Success
+from pbgi.warp import Warp
 
 # (mean - best) / std may overflow where std is next to nothing; below, the slope of log h grows with it.
 LOWEST_Z = -1e100
@@ -41,6 +42,32 @@ class GittinsIndex:
         log_cost, dlog_cost = self.cost.log_moment_and_grad(X, 1.0)
         index, by_std, by_log_cost = gittins_index_and_grad(mean, std, math.log(self.cost_scale) + log_cost)
         return index, dmean + by_std[:, None] * dstd + by_log_cost[:, None] * dlog_cost
+
+
+@dataclass(frozen=True, eq=False)
+class UnwarpedIndex:
+    """The index of values in users' units, where the model sees warped ones: the g with E[(y - g)+] = cost_scale E[c].
+
+    Its values are warped indices T(g), which rank points as the indices themselves do.
+    """
+
+    model: Model
+    cost: CostModel
+    cost_scale: float
+    warp: Warp
+
+    def value(self, X: Floats) -> Floats:
+        """The warped index."""
+        mean, std = self.model.posterior(X)
+        return self.warp.index(mean, std, math.log(self.cost_scale) + self.cost.log_moment(X, 1.0))
+
+    def value_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
+        """The warped index and its gradient."""
+        mean, std, dmean, dstd = self.model.posterior_with_grad(X)
+        log_cost, dlog_cost = self.cost.log_moment_and_grad(X, 1.0)
+        index, *slopes = self.warp.index_and_grad(mean, std, math.log(self.cost_scale) + log_cost)
+        parts = zip(slopes, (dmean, dstd, dlog_cost), strict=True)
+        return index, sum((slope[:, None] * part for slope, part in parts), np.zeros(X.shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +212,7 @@ class Restricted:
         """Which points are allowed."""
         allowed = np.ones(len(X), dtype=np.bool_)
         if math.isfinite(self.affordable):
-            allowed &= self.cost.log_moment(X, 1.0) <= math.log(self.affordable) if self.affordable > 0 else False
+            allowed &= fits(self.cost, X, self.affordable)
         if self.success is not None:
             allowed &= self.success.is_likely(X)
         if not len(self.avoid):

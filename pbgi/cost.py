@@ -4,25 +4,33 @@ A cost is asked one question: log E[c(x)^p], and its gradient. The Gittins index
 cost p = -1, cooling p = -a: so every policy works with every cost, known or not.
 """
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
-from pbgi.arrays import Floats
+from pbgi.arrays import Bools, Floats
 from pbgi.gp import GP
 from pbgi.gp_config import GPConfig, Hyperparameters
 from pbgi.gp_fit import fit_gp
+from pbgi.kernel import CATEGORY_DISTANCE
 from pbgi.price import Price, PriceFunction
 from pbgi.space import Space
+from pbgi.trend import Trend, fit_trend
 
-# What is assumed before costs are fitted: that they vary by a factor of e^2.5, twelve, either way.
-PRIOR_LOG_STD = 2.5
+# What is assumed before costs are fitted: that around their trend they vary by a factor of e^0.5, 1.6, either way.
+PRIOR_LOG_STD = 0.5
 PRIOR_LENGTH_SCALE = 0.5
 # Another category is taken to cost about as much as this one: to differ by a factor of two, say. With the length scale
 # of numbers it might cost hundreds of times as much, and a start that is wary would try none but the first.
-PRIOR_CATEGORY_SCALE = 4.0
+PRIOR_CATEGORY_SCALE = 4.0 * CATEGORY_DISTANCE
 PRIOR_LOG_NOISE_STD = 0.1
+# A trial is started if it fits what is left of a budget with a probability of 98 %.
+WARY = 2.0
+ALIKE = 3  # costs that are all the same say that all are
+# Logarithms are rounded to multiples of this, far below any noise, so that the unit of costs makes no difference.
+QUANTUM = 2.0**-32
 
 
 class Cost(Protocol):
@@ -49,6 +57,9 @@ class CostModel(Protocol):
 
     def log_moment_and_grad(self, X: Floats, power: float) -> tuple[Floats, Floats]:
         """The same with its gradient (m, d), zero in categories; that of a known price is zero in all grids."""
+
+    def log_upper(self, X: Floats, z: float) -> Floats:
+        """Logarithm of what the cost of one trial exceeds with the probability of a Gaussian beyond z deviations."""
 
 
 @dataclass(frozen=True)
@@ -80,42 +91,66 @@ class KnownCost:
 
 @dataclass(frozen=True)
 class LearnedCost:
-    """A cost learned from what was paid: the logarithm is a Gaussian process.
+    """A cost learned from what was paid: the logarithm is a line in the coordinates plus a Gaussian process.
 
     Args:
         known_factor: The part of the cost that is known, as a function of the parameters: a price list, say, where
             what is learned is the duration that it is multiplied with.
         vectorised: Whether `known_factor` takes a dict of arrays, see `KnownCost`.
-        model: What is assumed of the logarithm; `GPConfig()` if not given.
+        model: What is assumed of the process; `GPConfig()` if not given.
+        trend: Whether there is a line; without it the logarithm is a Gaussian process alone, as in the paper.
     """
 
     known_factor: PriceFunction | None = None
     vectorised: bool = field(default=False, kw_only=True)
     model: GPConfig | None = field(default=None, kw_only=True)
+    trend: bool = field(default=True, kw_only=True)
 
     def fit(self, space: Space, X: Floats, costs: Floats, config: GPConfig, start: Hyperparameters | None) -> CostModel:
-        """Fit the process to log(cost / known factor)."""
+        """Fit line and process to log(cost / known factor)."""
         factor = None if self.known_factor is None else _Known(Price(space, self.known_factor, self.vectorised))
         if len(costs) == 0:
             return factor or _Uniform()
         if self.model is not None:
             config = replace(self.model, hyperparameters=self.model.hyperparameters or config.hyperparameters)
         log_costs = np.log(costs) - (0.0 if factor is None else factor.log_moment(X, 1.0))
-        return _Learned(_log_cost_gp(space, X, log_costs, config, start), factor)
+        unit = float(log_costs[0])
+        relative = np.round((log_costs - unit) / QUANTUM) * QUANTUM
+        if len(costs) >= ALIKE and not relative.any():
+            return _Uniform(unit) if factor is None else _Known(factor.price, unit)
+        trend = fit_trend(X, relative, space.categorical) if self.trend else Trend.none(X.shape[1])
+        if len(costs) < few(X.shape[1]):
+            return _Learned(_assumed(space, X, relative - trend(X)), trend.raised(unit), factor, None)
+        fitted = fit_gp(X, relative, config, categorical=space.categorical, start=start)
+        # The covariance is that of the logarithms themselves: where nothing was paid, as uncertain as they vary.
+        gp = fitted if not self.trend else _around(trend, fitted, X, relative, space)
+        return _Learned(gp, trend.certain().raised(unit), factor, fitted.hyperparameters)
 
 
-def _log_cost_gp(space: Space, X: Floats, log_costs: Floats, config: GPConfig, start: Hyperparameters | None) -> GP:
-    d = X.shape[1]
-    if len(log_costs) >= few(d):
-        return fit_gp(X, log_costs, config, categorical=space.categorical, start=start)
-    # Far from what was paid for, a trial is taken to cost as much as the dearest so far: begin warily. The assumed
-    # spread counts like two observations beside those that were made.
-    variance = (2.0 * PRIOR_LOG_STD**2 + len(log_costs) * float(log_costs.var())) / (2.0 + len(log_costs))
+def _assumed(space: Space, X: Floats, residual: Floats) -> GP:
+    """What the line leaves of a few costs, whose variance counts like two observations beside those that were made."""
+    n = len(X)
+    variance = (2.0 * PRIOR_LOG_STD**2 + n * float((residual**2).mean())) / (2.0 + n)
     scales = tuple(PRIOR_CATEGORY_SCALE if is_category else PRIOR_LENGTH_SCALE for is_category in space.categorical)
     assumed = Hyperparameters(scales, variance, PRIOR_LOG_NOISE_STD**2)
+    return GP.with_hyperparameters(X, residual, assumed, categorical=space.categorical, mean=0.0, standardise=False)
+
+
+def _around(trend: Trend, fitted: GP, X: Floats, log_costs: Floats, space: Space) -> GP:
+    """The fitted process around the line instead of around a constant."""
+    scales = fitted.hyperparameters.length_scales
+    parameters = Hyperparameters(scales, fitted.prior_variance, fitted.noise_std**2)
+    residual = log_costs - trend(X)
     return GP.with_hyperparameters(
-        X, log_costs, assumed, categorical=space.categorical, mean=float(log_costs.max()), standardise=False
+        X, residual, parameters, fitted.config, categorical=space.categorical, standardise=False
     )
+
+
+def fits(cost: CostModel, X: Floats, affordable: float, z: float = WARY) -> Bools:
+    """Which points (m, d) cost no more than what is affordable, as likely as a Gaussian is below z deviations."""
+    if math.isinf(affordable):
+        return np.ones(len(X), dtype=np.bool_)
+    return np.asarray(cost.log_upper(X, z) <= (math.log(affordable) if affordable > 0 else -math.inf))
 
 
 def few(dimension: int) -> int:
@@ -126,48 +161,63 @@ def few(dimension: int) -> int:
 class _Uniform:
     hyperparameters = None
 
+    def __init__(self, log_unit: float = 0.0) -> None:
+        self._log_unit = log_unit
+
     def log_moment(self, X: Floats, power: float) -> Floats:
-        return np.zeros(len(X))
+        return np.full(len(X), power * self._log_unit)
 
     def log_moment_and_grad(self, X: Floats, power: float) -> tuple[Floats, Floats]:
-        return np.zeros(len(X)), np.zeros(X.shape)
+        return self.log_moment(X, power), np.zeros(X.shape)
+
+    def log_upper(self, X: Floats, z: float) -> Floats:
+        return np.full(len(X), self._log_unit)
 
 
 class _Known:
     hyperparameters = None
 
-    def __init__(self, price: Price) -> None:
-        self._price = price
+    def __init__(self, price: Price, log_unit: float = 0.0) -> None:
+        self.price, self._log_unit = price, log_unit
 
     def log_moment(self, X: Floats, power: float) -> Floats:
-        return power * self._price.log(X)
+        return power * (self.price.log(X) + self._log_unit)
 
     def log_moment_and_grad(self, X: Floats, power: float) -> tuple[Floats, Floats]:
-        log_price, gradient = self._price.log_and_grad(X)
-        return power * log_price, power * gradient
+        log_price, gradient = self.price.log_and_grad(X)
+        return power * (log_price + self._log_unit), power * gradient
+
+    def log_upper(self, X: Floats, z: float) -> Floats:
+        return self.price.log(X) + self._log_unit
 
 
 class _Learned:
-    def __init__(self, gp: GP, factor: _Known | None) -> None:
-        self._gp, self._factor = gp, factor
+    def __init__(self, gp: GP, trend: Trend, factor: _Known | None, hyperparameters: Hyperparameters | None) -> None:
+        self._gp, self._trend, self._factor, self.hyperparameters = gp, trend, factor, hyperparameters
         self._last: tuple[Floats, Floats, Floats] | None = None
-
-    @property
-    def hyperparameters(self) -> Hyperparameters | None:
-        fitted = self._gp.n >= few(len(self._gp.hyperparameters.length_scales))
-        return self._gp.hyperparameters if fitted else None
 
     def log_moment(self, X: Floats, power: float) -> Floats:
         """Log-normal: E[c^p] = exp(p m + p^2 v / 2)."""
-        mean, std = self._posterior(X)
-        moment: Floats = power * mean + 0.5 * (power * std) ** 2
+        mean, variance = self._posterior(X)
+        moment: Floats = power * mean + 0.5 * power**2 * variance
         return moment if self._factor is None else moment + self._factor.log_moment(X, power)
 
+    def log_upper(self, X: Floats, z: float) -> Floats:
+        mean, variance = self._posterior(X)
+        # Of few costs the deviation itself is hardly known: with one, twice as much is kept clear of.
+        upper: Floats = mean + z * (1.0 + 1.0 / self._gp.n) * np.sqrt(variance + self._gp.noise_std**2)
+        return upper if self._factor is None else upper + self._factor.log_upper(X, z)
+
     def log_moment_and_grad(self, X: Floats, power: float) -> tuple[Floats, Floats]:
-        mean, std, dmean, dstd = self._gp.posterior_with_grad(X)
-        self._last = X.copy(), mean, std
-        moment = power * mean + 0.5 * (power * std) ** 2
-        gradient = power * dmean + power**2 * std[:, None] * dstd
+        residual, std, dresidual, dstd = self._gp.posterior_with_grad(X)
+        trend, dtrend = self._trend.variance_and_grad(X)
+        # The line is uncertain as far as what it leaves is: where a cost was paid, both are known together.
+        unknown, dunknown = std**2 / self._gp.prior_variance, 2.0 * std[:, None] * dstd / self._gp.prior_variance
+        mean, variance = self._trend(X) + residual, std**2 + unknown * trend
+        self._last = X.copy(), mean, variance
+        dvariance = 2.0 * std[:, None] * dstd + dunknown * trend[:, None] + unknown[:, None] * dtrend
+        moment = power * mean + 0.5 * power**2 * variance
+        gradient = power * (dresidual + self._trend.slopes) + 0.5 * power**2 * dvariance
         if self._factor is not None:
             known, dknown = self._factor.log_moment_and_grad(X, power)
             moment, gradient = moment + known, gradient + dknown
@@ -176,5 +226,8 @@ class _Learned:
     def _posterior(self, X: Floats) -> tuple[Floats, Floats]:
         """Of a search the points are asked twice: what they are worth, and whether they can be afforded."""
         if self._last is None or not np.array_equal(self._last[0], X):
-            self._last = X.copy(), *self._gp.posterior(X)
+            residual, std = self._gp.posterior(X)
+            trend, _ = self._trend.variance_and_grad(X)
+            variance = std**2 * (1.0 + trend / self._gp.prior_variance)
+            self._last = X.copy(), self._trend(X) + residual, variance
         return self._last[1], self._last[2]

@@ -15,6 +15,7 @@ from pbgi.gp_config import GPConfig
 from pbgi.history import Note, Trial
 from pbgi.model import MOST_VALUES, Model, fit_model, last_noted, last_number, noted, seen_by_model
 from pbgi.settings import Settings
+from pbgi.warp import IDENTITY, Warp, fit_warp
 
 # From so many values on the model is fitted anew only when there are this many times as many as at its last fit, or
 # something better than it had seen: by then a fit changes little, and at n = 1000 it is six sevenths of a suggestion.
@@ -35,13 +36,15 @@ class FittedValues:
 
     Attributes:
         X: (n, d) Points that the model has seen.
-        values: (n,) Their values.
+        warped: (n,) Their values as the model has seen them.
+        warp: How values became that.
         model: What it makes of them.
         notes: What the next fit wants to know.
     """
 
     X: Floats
-    values: Floats
+    warped: Floats
+    warp: Warp
     model: Model
     notes: Mapping[str, Note]
 
@@ -55,10 +58,13 @@ def fit_values(settings: Settings, trials: tuple[Trial, ...], completed: tuple[T
         kind = replace(kind, hyperparameters=start)
     seen = seen_by_model(completed, settings.sign)
     X, values = rows(seen), larger_is_better(seen, settings.sign)
-    model = fit_model(kind, X, values, categorical=settings.space.categorical, start=start)
+    warps = isinstance(kind, GPConfig) and kind.outputs == "warped"
+    warp = fit_warp(values) if warps else IDENTITY
+    warped = warp.to_warped(values) if warps else values
+    model = fit_model(kind, X, warped, categorical=settings.space.categorical, start=start)
     found = noted(model.hyperparameters)
     size = float(len(completed) if due else n_fitted)
-    return FittedValues(X, values, model, {} if found is None else {VALUE_MODEL: found, VALUE_SIZE: size})
+    return FittedValues(X, warped, warp, model, {} if found is None else {VALUE_MODEL: found, VALUE_SIZE: size})
 
 
 def refit_is_due(values: Floats, n_fitted: int) -> bool:

@@ -120,6 +120,16 @@ class GP:
         with np.errstate(all="ignore"):
             return build_gp(data, config or GPConfig(noise=hyperparameters.noise), hyperparameters, mean)
 
+    @property
+    def prior_variance(self) -> float:
+        """Of the function, in the units of the values told."""
+        return self.hyperparameters.output_scale * self._scale**2
+
+    @property
+    def noise_std(self) -> float:
+        """Standard deviation of the noise, in the units of the values told."""
+        return math.sqrt(self.hyperparameters.noise) * self._scale
+
     def posterior(self, X: ArrayLike) -> tuple[Floats, Floats]:
         """Mean (m,) and standard deviation (m,) of the function, without noise, at the points X (m, d).
 

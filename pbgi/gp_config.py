@@ -10,6 +10,7 @@ from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 from pbgi.kernel import kernel_named
 
+OUTPUTS = ("warped", "standardized", "plain")
 LOG_2PI = math.log(2.0 * math.pi)
 
 
@@ -100,7 +101,9 @@ class GPConfig:
         noise_bounds: Smallest and largest learned noise.
         noisy: Whether one point may give different values: points of a finite space may then be tried again.
         hyperparameters: Known ones, which are then taken as they are and nothing is fitted but the constant mean.
-        standardise: Whether values are standardised first; if not, all of the above is in the units of the values.
+        outputs: What the model sees of the values. "warped": an optimizer learns a monotone map that makes its values
+            look Gaussian, see `pbgi.warp`; `fit_gp` takes values as they come and standardizes them. "standardized":
+            with mean zero and variance one. "plain": as they are, and all of the above is in their unit.
     """
 
     kernel: str = "matern52"
@@ -113,10 +116,12 @@ class GPConfig:
     noise_bounds: tuple[float, float] = (1e-6, 1e1)
     noisy: bool = False
     hyperparameters: Hyperparameters | None = None
-    standardise: bool = True
+    outputs: str = "warped"
 
     def __post_init__(self) -> None:
         kernel_named(self.kernel)
+        if self.outputs not in OUTPUTS:
+            raise InvalidInputError(f"outputs must be one of {', '.join(OUTPUTS)}; got {self.outputs!r}")
         if self.noise is not None and not (math.isfinite(self.noise) and self.noise >= 0.0):
             raise InvalidInputError(f"noise must be None, or finite and not negative; got {self.noise}")
         for name in ("length_scale_bounds", "output_scale_bounds", "noise_bounds"):
@@ -126,8 +131,8 @@ class GPConfig:
 
     @classmethod
     def paper(cls) -> "GPConfig":
-        """The model of the paper's experiments: Matern-5/2, Gamma priors, noise fixed at 1e-4."""
-        return cls(noise=1e-4)
+        """The model of the paper's experiments: Matern-5/2, Gamma priors, noise fixed at 1e-4, values not warped."""
+        return cls(noise=1e-4, outputs="standardized")
 
 
 class LogPrior:

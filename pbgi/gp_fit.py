@@ -147,7 +147,7 @@ def fit_gp(
         InvalidInputError: Shapes do not fit together, or a number is not finite.
     """
     config = config or GPConfig()
-    data = prepare(X, y, categorical, standardise=config.standardise)
+    data = prepare(X, y, categorical, standardise=config.outputs != "plain")
     d = data.X.shape[1]
     if config.hyperparameters is not None:
         require_dimension(config.hyperparameters, d)

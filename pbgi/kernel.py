@@ -4,11 +4,11 @@ A stationary kernel with one length scale per input is a function of one number,
 
     k(x, x') = rho(r2),        r2 = sum_k delta_k^2 / ell_k^2,
 
-where delta_k = x_k - x'_k for a number and delta_k = [x_k != x'_k] for a category (Hamming distance). Of the function
-rho only its value and its slope d rho / d r2 are ever needed: both are finite at r2 = 0 for the three kernels here,
+where delta_k = x_k - x'_k for a number and delta_k = D [x_k != x'_k] for a category (a Hamming distance). Of rho
+only its value and its slope d rho / d r2 are ever needed: both are finite at r2 = 0 for the three kernels here,
 also for Matern-3/2, whose derivative in r is not.
 
-Categories are embedded as one-hot vectors of length 1/sqrt(2), so that two different codes are at distance one.
+Categories are embedded as one-hot vectors of length D/sqrt(2), so that two different codes are at distance D.
 After that all inputs are numbers, distances are a matrix product, and for any weights W_ij
 
     sum_ij W_ij (z_ik - z_jk)^2 = 2 sum_i z_ik (z_ik sum_j W_ij - (W Z)_ik)                    (W symmetric)
@@ -30,6 +30,9 @@ from pbgi.errors import InvalidInputError
 
 # Elementwise work goes in blocks of about this many numbers (1 MB), which stay in the processor's second-level cache.
 BLOCK_SIZE = 2**17
+# Between two different categories: a little less than between two random numbers of the unit interval (0.41, root mean
+# square). Length scales have one prior for both; at a distance of one, each category would be learned by itself.
+CATEGORY_DISTANCE = 0.3
 
 
 class Kernel(NamedTuple):
@@ -126,7 +129,7 @@ class Embedding:
         columns = [X[:, self.numbers] - self.centre]
         for k, seen in self.codes:
             known = X[:, k, None] == seen
-            columns.append(math.sqrt(0.5) * np.column_stack([known, ~known.any(axis=1)]))
+            columns.append(CATEGORY_DISTANCE * math.sqrt(0.5) * np.column_stack([known, ~known.any(axis=1)]))
         return np.concatenate(columns, axis=1)
 
 
@@ -287,7 +290,7 @@ class PriorDraw:
         f(x) = sqrt(output_scale / F) sum_i a_i cos(w_i . x + p_i)
 
     has exactly the covariance output_scale * rho, and given the frequencies it is Gaussian: a_i cos(. + p_i) is
-    a cosine and a sine with independent normal weights. A category enters as its one-hot vector of length 1/sqrt(2),
+    a cosine and a sine with independent normal weights. A category enters as its one-hot vector of length D/sqrt(2),
     which has as many directions as there are codes; the frequencies along the direction of a code are drawn when the
     code is met, from a generator seeded by the code, so that the function is the same whatever was asked before.
     """
@@ -330,7 +333,7 @@ class PriorDraw:
         """Frequencies (F,) along the direction of one code of input k, times the length of its vector."""
         bits = int(np.float64(code + 0.0).view(np.uint64))  # + 0.0: -0.0 and 0.0 are one code
         normal = np.random.default_rng([self._key, k, bits]).standard_normal(len(self._stretch))
-        return np.asarray(normal * self._stretch * (math.sqrt(0.5) / self._length_scales[k]))
+        return np.asarray(normal * self._stretch * (CATEGORY_DISTANCE * math.sqrt(0.5) / self._length_scales[k]))
 
 
 def row_blocks(m: int, width: int) -> Iterator[slice]:

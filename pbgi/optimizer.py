@@ -29,12 +29,15 @@ from pbgi.policy import Policy
 from pbgi.settings import FIELDS, FORMAT, Settings
 from pbgi.snapshot import Proposal, Snapshot, failure_radius
 from pbgi.space import Space
-from pbgi.startup import BOLDNESS, START_SHARE, start_point
+from pbgi.startup import START_SHARE, start_point
 from pbgi.stopping import Situation, StopReason, StopRule
 
 # A trial fits what is left of the budget to within this share of it: ten trials of 0.1 fit a budget of 1, whatever
 # rounding says, and so do ten trials of a learned cost that has always been the same.
 ROUNDING, LEARNING = 1e-12, 1e-4
+# Variance of the noise, in units of the standardized values, below which a value is taken to be exact (as the paper's).
+NOISELESS = 1e-4
+INTERVAL_Z = 1.2815515655446004  # standard deviations: four in five of a Gaussian's draws are as near to its mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +54,35 @@ class Prediction:
     """What is believed of m points.
 
     Attributes:
-        mean: (m,) Expected values, in the units and the direction of the values told.
-        std: (m,) How uncertain they are.
+        median: (m,) Values that are as likely to be exceeded as not, in the units and the direction of the values told.
+        low: (m,) The lower end of an 80 % interval of each value, noise not included.
+        high: (m,) Its upper end.
         cost: (m,) Expected costs; one each while nothing is known of costs.
     """
 
-    mean: Floats
-    std: Floats
+    median: Floats
+    low: Floats
+    high: Floats
     cost: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Recommendation:
+    """The trial to go with: of all points tried the one that the model believes to be the best.
+
+    Under noise the best value that was told is a lucky one more often than not. Without noise this is that trial.
+
+    Attributes:
+        trial: A completed trial.
+        median: The value believed to lie there, noise not included, in the units of the values told.
+        low: The lower end of an 80 % interval of that value.
+        high: Its upper end.
+    """
+
+    trial: Trial
+    median: float
+    low: float
+    high: float
 
 
 class Optimizer:
@@ -74,8 +98,8 @@ class Optimizer:
             an exchange rate and, unless `stop` says otherwise, stops when no trial is worth its price.
         stop: When to stop, besides when the budget is spent, see `pbgi.stopping`.
         model: What is assumed of the objective: a `GPConfig`, or an object that fits as `pbgi.model` says.
-        n_startup_trials: Points before the model takes over; by default 2 (d + 1), fewer if they would take more than
-            a quarter of the budget.
+        n_startup_trials: Points before the model takes over; by default half as many as there are parameters, at least
+            three and enough to try every choice, and fewer if they would take more than a quarter of the budget.
         seed: Of all randomness; drawn if not given.
     """
 
@@ -221,6 +245,25 @@ class Optimizer:
         return max(done, key=lambda t: (self._sign * (t.value or 0.0), -t.number)) if done else None
 
     @property
+    def recommended(self) -> Recommendation | None:
+        """The completed trial whose point is believed to be the best, with an interval; None if there is none.
+
+        It is `best` where the values show no noise.
+        """
+        best, done = self.best, self._history.completed
+        if best is None or best.value is None:
+            return None
+        if not self._space.dimension:  # one point, and no model of it
+            return Recommendation(best, best.value, best.value, best.value)
+        with _threadpools().limit(limits=1):
+            snapshot, _ = self._snapshot(self._history.trials, None)
+            believed = self._predicted(snapshot, self._points(done))
+        fitted = snapshot.model.hyperparameters
+        exact = fitted is not None and fitted.noise <= NOISELESS
+        at = done.index(best) if exact else int(np.argmax(self._sign * believed.median))
+        return Recommendation(done[at], *(float(part[at]) for part in (believed.median, believed.low, believed.high)))
+
+    @property
     def budget(self) -> float | None:
         """What may be spent."""
         return self._budget
@@ -262,9 +305,14 @@ class Optimizer:
             )
         with _threadpools().limit(limits=1):
             snapshot, _ = self._snapshot(self._history.trials, None)
-            X = X.reshape(len(points), self._space.dimension)
-            mean, std = snapshot.model.posterior(X)
-            return Prediction(self._sign * mean, std, np.exp(snapshot.cost.log_moment(X, 1.0)))
+            return self._predicted(snapshot, X.reshape(len(points), self._space.dimension))
+
+    def _predicted(self, snapshot: Snapshot, X: Floats) -> Prediction:
+        mean, std = snapshot.model.posterior(X)
+        quantiles = (snapshot.warp.to_values(mean + z * std) for z in (0.0, -INTERVAL_Z, INTERVAL_Z))
+        median, *ends = (self._sign * quantile for quantile in quantiles)
+        low, high = np.sort(ends, axis=0)
+        return Prediction(median, low, high, np.exp(snapshot.cost.log_moment(X, 1.0)))
 
     # The next point --------------------------------------------------------------------------------------------------
 
@@ -332,7 +380,7 @@ class Optimizer:
         proposal = None
         if self._cost_is_known(trials) and len(paid_trials(trials)) < few(self._space.dimension):
             cost, affordable = self._cost_model(trials), self._affordable()
-            proposal = start_point(self._space, seen, cost, affordable, excluded, rng, BOLDNESS)
+            proposal = start_point(self._space, seen, cost, affordable, excluded, rng, 0.0)
         return _Next(proposal, {}, "unaffordable" if proposal is None else None)
 
     def _snapshot(self, trials: tuple[Trial, ...], excluded: Floats | None) -> tuple[Snapshot, dict[str, Note]]:
@@ -342,7 +390,8 @@ class Optimizer:
         snapshot = Snapshot(
             space=self._space,
             X=values.X,
-            values=values.values,
+            warped=values.warped,
+            warp=values.warp,
             model=values.model.condition_on_pending(self._points(self._history.running)),
             cost=cost,
             trials=trials,

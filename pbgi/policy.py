@@ -16,6 +16,7 @@ from pbgi.acquisition import (
     GittinsIndex,
     LogExpectedImprovement,
     PathValue,
+    UnwarpedIndex,
     UpperConfidenceBound,
 )
 from pbgi.arrays import Floats
@@ -25,7 +26,6 @@ from pbgi.plain import require_positive, set_fields
 from pbgi.snapshot import Proposal, Snapshot
 
 PATH_STARTS = 3  # times as many climbs for Thompson sampling
-MANY_DIMENSIONS = 8  # `benchmarks/quality_defaults.py --only searches`, and docs/paper.md
 UCB_CONFIDENCE = 0.1
 N_RANDOM = 64
 
@@ -45,25 +45,16 @@ def _proposal(snapshot: Snapshot, found: SearchResult, **record: float) -> Propo
 
 
 def _best_point(snapshot: Snapshot, acquisition: Acquisition, rng: np.random.Generator) -> Proposal | None:
-    return _proposal(snapshot, _searched(snapshot, acquisition, rng))
-
-
-def _searched(snapshot: Snapshot, acquisition: Acquisition, rng: np.random.Generator) -> SearchResult:
-    """The best point for a policy that looks one step ahead.
-
-    In many dimensions its highest peaks are narrow ones beside the best points tried, and it would stay there. On grids
-    no point is closer than a step, and looking there pays.
-    """
-    has_grids = any(levels is not None for levels in snapshot.space.grids)
-    near_best = snapshot.space.dimension < MANY_DIMENSIONS or has_grids
-    return snapshot.maximise(acquisition, rng, near_best=near_best)
+    return _proposal(snapshot, snapshot.maximise(acquisition, rng))
 
 
 def _propose_by_index(
-    snapshot: Snapshot, rng: np.random.Generator, cost_scale: float, **record: float
+    snapshot: Snapshot, rng: np.random.Generator, index: Acquisition, cost_scale: float, **record: float
 ) -> Proposal | None:
-    found = _searched(snapshot, GittinsIndex(snapshot.model, snapshot.price, cost_scale), rng)
-    return _proposal(snapshot, found, index=found.value, cost_scale=cost_scale, **record)
+    """The point of highest index; what is noted of it is in users' units."""
+    found = snapshot.maximise(index, rng)
+    value = float(snapshot.warp.to_values(np.array([found.value]))[0]) if math.isfinite(found.value) else found.value
+    return _proposal(snapshot, found, index=value, cost_scale=cost_scale, **record)
 
 
 @dataclass(frozen=True)
@@ -81,12 +72,15 @@ class PBGI:
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest index."""
-        return _propose_by_index(snapshot, rng, self.cost_scale)
+        index = UnwarpedIndex(snapshot.model, snapshot.price, self.cost_scale, snapshot.warp)
+        return _propose_by_index(snapshot, rng, index, self.cost_scale)
 
 
 @dataclass(frozen=True)
 class PBGID:
     """The index at an exchange rate that falls whenever the search would have stopped at the current one.
+
+    A rate that is found at the start is one of warped values, and so is the index then; a given one is in users' units.
 
     Args:
         initial_cost_scale: The rate at the start; by default a share of the largest expected improvement per cost
@@ -111,13 +105,20 @@ class PBGID:
         """The point of highest index at the current rate."""
         initial = self._given(snapshot)
         # Values all alike say nothing of the unit of the objective: a rate found among them is not kept.
-        kept = initial is not None or bool(snapshot.values.max() > snapshot.values.min())
+        kept = initial is not None or bool(snapshot.warped.max() > snapshot.warped.min())
         initial = self._found(snapshot, rng) if initial is None else initial
         if initial is None:
             return None
         # Written so that it underflows, quietly, where decay ** n would overflow.
         cost_scale = max(initial * (1.0 / self.decay) ** self._n_fired(snapshot), sys.float_info.min)
-        return _propose_by_index(snapshot, rng, cost_scale, **({"initial_cost_scale": initial} if kept else {}))
+        record = {"initial_cost_scale": initial} if kept else {}
+        if self.initial_cost_scale is not None:
+            index: Acquisition = UnwarpedIndex(snapshot.model, snapshot.price, cost_scale, snapshot.warp)
+            return _propose_by_index(snapshot, rng, index, cost_scale, **record)
+        # Above the best value this is the index of unwarped values at the rate times the slope there.
+        index = GittinsIndex(snapshot.model, snapshot.price, cost_scale)
+        noted = max(cost_scale * snapshot.warp.top_slope, sys.float_info.min)
+        return _propose_by_index(snapshot, rng, index, min(noted, sys.float_info.max), **record)
 
     def _given(self, snapshot: Snapshot) -> float | None:
         """The rate at the start, if a trial has noted it or the user said it."""
@@ -129,7 +130,7 @@ class PBGID:
 
     def _found(self, snapshot: Snapshot, rng: np.random.Generator) -> float | None:
         """A share of the largest expected improvement per cost now."""
-        per_cost = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_value, cost_power=1.0)
+        per_cost = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_warped, cost_power=1.0)
         found = snapshot.maximise(per_cost, rng)
         # Clipped far outside of any use, to where exp neither overflows nor loses digits.
         return None if found.x is None else self.initial_share * math.exp(min(max(found.value, -700.0), 700.0))
@@ -237,7 +238,7 @@ class _Flat:
 
 
 def _log_ei(snapshot: Snapshot, cost_power: float) -> LogExpectedImprovement:
-    return LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_value, cost_power)
+    return LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_warped, cost_power)
 
 
 POLICIES: tuple[type, ...] = (PBGI, PBGID, LogEI, LogEIPC, LogEICC, EI, EIPC, UCB, Thompson, RandomSearch)

@@ -61,7 +61,7 @@ class Settings:
         _require_method("stop", stop, "reason")
         model = GPConfig() if model is None else model
         require_model(model)
-        n_startup = default_n_startup(space.dimension) if n_startup_trials is None else n_startup_trials
+        n_startup = default_n_startup(space) if n_startup_trials is None else n_startup_trials
         return cls(
             space=space,
             direction=direction,

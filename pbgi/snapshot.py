@@ -8,14 +8,15 @@ from functools import cached_property
 import numpy as np
 
 from pbgi.acquisition import Cheapness, Restricted
-from pbgi.arrays import Bools, Floats
-from pbgi.cost import CostModel
+from pbgi.arrays import Floats
+from pbgi.cost import CostModel, fits
 from pbgi.history import Note, Trial, TrialState
 from pbgi.maximize import Acquisition, SearchResult, build_pool, search
 from pbgi.mixed import Grid
 from pbgi.model import Model
 from pbgi.space import Space
 from pbgi.success import PerSuccess, Success, fit_success
+from pbgi.warp import IDENTITY, Warp
 
 N_INCUMBENTS = 3
 # Around a point that has just failed nothing is tried this close, in every coordinate, while anything else is left. The
@@ -31,8 +32,8 @@ class Snapshot:
     Attributes:
         space: Where points lie.
         X: (n, d) Completed points.
-        values: (n,) Their values.
-        model: What is believed of values, given running trials too.
+        warped: (n,) Their values as the model sees them.
+        model: What is believed of warped values, given running trials too.
         cost: What is believed of costs.
         trials: The history.
         sign: 1 if the user maximises, else -1: a trial's value times it is a value here.
@@ -42,11 +43,12 @@ class Snapshot:
         budget: What may be spent, or None.
         affordable: What the next trial may be expected to cost; inf if anything.
         failed_radius: (k,) How far around each failed point nothing is tried while there is anything else.
+        warp: The map between values and what the model sees of them.
     """
 
     space: Space
     X: Floats
-    values: Floats
+    warped: Floats
     model: Model
     cost: CostModel
     trials: tuple[Trial, ...]
@@ -57,6 +59,7 @@ class Snapshot:
     budget: float | None
     affordable: float = math.inf
     failed_radius: Floats | float = FAILURE_RADIUS
+    warp: Warp = IDENTITY
 
     @cached_property
     def success(self) -> Success | None:
@@ -69,9 +72,9 @@ class Snapshot:
         return self.cost if self.success is None else PerSuccess(self.cost, self.success)
 
     @cached_property
-    def best_value(self) -> float:
-        """The largest value seen."""
-        return float(self.values.max())
+    def best_warped(self) -> float:
+        """The largest value seen, as the model sees it."""
+        return float(self.warped.max())
 
     def value_of(self, trial: Trial) -> float | None:
         """The value of a completed trial, larger is better; None for others."""
@@ -128,7 +131,7 @@ class Snapshot:
         return np.array(noted[-n:], dtype=np.float64).reshape(-1, self.space.dimension)
 
     def _incumbents(self) -> Floats:
-        best = np.argsort(-self.values, kind="stable")[:N_INCUMBENTS]
+        best = np.argsort(-self.warped, kind="stable")[:N_INCUMBENTS]
         return np.asarray(self.X[best])
 
 
@@ -145,17 +148,6 @@ class Proposal:
     x: Floats
     predicted_cost: float | None
     record: Mapping[str, Note] = field(default_factory=dict)
-
-
-def fits(cost: CostModel, X: Floats, affordable: float, order: float = 1.0) -> Bools:
-    """Which points (m, d) are expected to cost no more than what is affordable.
-
-    The expectation is E[c^order]^(1/order): at an order above 1 it is the warier, the less is known of the cost.
-    """
-    if math.isinf(affordable):
-        return np.ones(len(X), dtype=np.bool_)
-    limit = math.log(affordable) if affordable > 0 else -math.inf
-    return np.asarray(cost.log_moment(X, order) / order <= limit)
 
 
 def cheap_points(

@@ -10,10 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pbgi.acquisition import LogExpectedImprovement
+from pbgi.acquisition import LogExpectedImprovement, UnwarpedIndex
 from pbgi.errors import InvalidInputError
 from pbgi.history import Note, Trial
-from pbgi.index import gittins_index
 from pbgi.plain import require_count, require_positive, set_fields
 from pbgi.snapshot import Snapshot
 
@@ -149,7 +148,6 @@ class BudgetSpent(_Combinable):
         return None
 
 
-_PARTS = ("mean", "std", "log_price", "log_cost")
 # A point that was the best to try once may still be: as many former ones are looked at again, besides a fresh search.
 N_FORMER = 16
 
@@ -171,16 +169,19 @@ class GittinsStop(_Combinable):
         set_fields(self, patience=require_count("patience", self.patience))
 
     def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, Note]:
-        """The point most worth its price, whatever the exchange rate: log(EI / E[c]), and what that is made of."""
-        per_cost = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_value, cost_power=1.0)
+        """The point most worth its price, whatever the exchange rate: log(EI / E[c]), its cost, and its index."""
+        per_cost = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_warped, cost_power=1.0)
         found = snapshot.maximise(per_cost, rng, former_maximisers=snapshot.noted_points("worth_x", N_FORMER))
         if found.x is None or not math.isfinite(found.value):
             return {}
-        mean, std = snapshot.model.posterior(found.x[None])
-        log_price, log_cost = (model.log_moment(found.x[None], 1.0) for model in (snapshot.price, snapshot.cost))
-        parts = zip(_PARTS, (mean, std, log_price, log_cost), strict=True)
-        noted: dict[str, Note] = {f"worth_{name}": float(part[0]) for name, part in parts}
-        return noted | {"worth": found.value, "worth_x": found.x.tolist()}
+        index = UnwarpedIndex(snapshot.model, snapshot.price, self.cost_scale, snapshot.warp).value(found.x[None])
+        return {
+            # Above the best value a step of the model's is one of the user's times the slope there.
+            "worth": found.value + math.log(snapshot.warp.top_slope),
+            "worth_x": found.x.tolist(),
+            "worth_log_cost": float(snapshot.cost.log_moment(found.x[None], 1.0)[0]),
+            "worth_index": float(snapshot.warp.to_values(index)[0]),
+        }
 
     def reason(self, situation: Situation) -> StopReason | None:
         """Not worth it, `patience` times in a row."""
@@ -191,8 +192,7 @@ class GittinsStop(_Combinable):
             return None
         values = [situation.sign * t.value for t in situation.trials if t.value is not None]
         noted: Any = situation.note
-        mean, std, log_price, log_cost = (noted[f"worth_{name}"] for name in _PARTS)
-        index = situation.sign * float(gittins_index(mean, std, log_scale + log_price))
+        log_cost, index = noted["worth_log_cost"], situation.sign * noted["worth_index"]
         best, cost = situation.sign * max(values), math.exp(log_cost)
         # Of the improvement only what is likely to succeed counts: p EI - cost_scale E[c], with p = cost / price.
         gain = math.exp(log_scale + log_cost) * math.expm1(noted["worth"] - log_scale)

@@ -16,6 +16,7 @@ from pbgi.cost import CostModel
 from pbgi.gp import GP
 from pbgi.gp_config import GammaPrior, GPConfig, Hyperparameters
 from pbgi.gp_fit import fit_gp
+from pbgi.kernel import CATEGORY_DISTANCE
 from pbgi.space import Space
 
 # A point is never ruled out by its price.
@@ -33,7 +34,7 @@ LEARNED = GPConfig(
     length_scale_bounds=(0.1, 100.0),
     output_scale_prior=GammaPrior(2.0, 4.0),
     noise_bounds=(1e-3, 0.1),
-    standardise=False,
+    outputs="plain",
 )
 # The latest of each kind suffice for that; the chance itself counts all trials.
 MOST_FITTED = 125
@@ -64,7 +65,9 @@ def fit_success(space: Space, succeeded: Floats, failed: Floats) -> Success | No
     """What points (n, d) that gave a value and points (k, d) that did not say of others; None without failures."""
     if not len(failed):
         return None
-    hyperparameters = Hyperparameters((LENGTH_SCALE,) * space.dimension, ASSUMED_VARIANCE, ASSUMED_NOISE)
+    # Of another category a failure says nothing yet.
+    scales = tuple(LENGTH_SCALE * (CATEGORY_DISTANCE if is_category else 1.0) for is_category in space.categorical)
+    hyperparameters = Hyperparameters(scales, ASSUMED_VARIANCE, ASSUMED_NOISE)
     if len(failed) >= FEW_FAILURES:
         X, outcome = _told(succeeded[-MOST_FITTED:], failed[-MOST_FITTED:])
         fitted = fit_gp(X, outcome, LEARNED, categorical=space.categorical, start=hyperparameters)
@@ -106,3 +109,7 @@ class PerSuccess:
         moment, gradient = self.cost.log_moment_and_grad(X, power)
         chance, dchance = self.success.chance_and_grad(X)
         return moment - power * np.log(chance), gradient - power * dchance / chance[:, None]
+
+    def log_upper(self, X: Floats, z: float) -> Floats:
+        """Logarithm of the cost of one trial in a bad case, per success."""
+        return np.asarray(self.cost.log_upper(X, z) - np.log(self.success.chance(X)))

@@ -89,7 +89,7 @@ def build_snapshot(
     return Snapshot(
         space=space,
         X=X,
-        values=values,
+        warped=values,
         model=model.condition_on_pending(pending),
         cost=(cost or UniformCost()).fit(space, X, costs, GPConfig(), None),
         trials=history.trials,

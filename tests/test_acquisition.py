@@ -185,7 +185,7 @@ SMOOTH = build_snapshot(
     costs=np.exp(2 * DESIGN[:, 0] - 3 * DESIGN[:, 1] * DESIGN[:, 2]),
 )
 KNOWN = KnownCost(lambda p: 1.0 + 20.0 * p["x0"] * p["x2"] ** 2).fit(CUBE, DESIGN, np.ones(12), GPConfig(), None)
-BEST = SMOOTH.best_value
+BEST = SMOOTH.best_warped
 ACQUISITIONS = {
     "index": GittinsIndex(SMOOTH.model, SMOOTH.cost, 0.1),
     "index, free": GittinsIndex(SMOOTH.model, SMOOTH.cost, 1e-9),

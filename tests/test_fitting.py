@@ -5,12 +5,14 @@ import math
 import numpy as np
 import pytest
 from engine_fixtures import one_thread  # noqa: F401
+from scipy import stats
 
 from pbgi import Float, InvalidInputError, KnownCost, LearnedCost, Optimizer
 from pbgi.fitting import MANY_VALUES, VALUE_MODEL, VALUE_REFIT, VALUE_SIZE, refit_is_due
 from pbgi.gp import GP
 from pbgi.gp_config import GPConfig
 from pbgi.gp_fit import fit_gp
+from pbgi.warp import fit_warp
 
 SPACE = {"x": Float(0, 1), "y": Float(0, 1)}
 
@@ -81,11 +83,11 @@ def test_a_fit_that_is_left_out_uses_all_values():
     trial = optimizer.ask()
     optimizer.tell(trial, 60.0, cost=1.0)
     X, y = as_arrays([t for t in optimizer.trials if t.value is not None])
-    hyperparameters = fit_gp(X[:-1], -y[:-1]).hyperparameters
-    mean, std = GP.with_hyperparameters(X, -y, hyperparameters).posterior(X[-1:])
+    before, after = fit_warp(-y[:-1]), fit_warp(-y)
+    hyperparameters = fit_gp(X[:-1], before.to_warped(-y[:-1])).hyperparameters
+    mean, _ = GP.with_hyperparameters(X, after.to_warped(-y), hyperparameters).posterior(X[-1:])
     prediction = optimizer.predict([trial.params])
-    assert prediction.mean == pytest.approx(-mean, rel=1e-9)
-    assert prediction.std == pytest.approx(std, rel=1e-6)
+    assert prediction.median == pytest.approx(-after.to_values(mean), rel=1e-9)
 
 
 # Predictions ---------------------------------------------------------------------------------------------------------
@@ -97,13 +99,25 @@ def test_predictions_are_those_of_the_fitted_process(direction):
     sign = {"minimize": -1.0, "maximize": 1.0}[direction]
     X, y = as_arrays(optimizer.trials)
     points = np.random.default_rng(1).random((5, 2))
-    mean, std = fit_gp(X, sign * y, GPConfig()).posterior(points)
+    warp = fit_warp(sign * y)
+    mean, std = fit_gp(X, warp.to_warped(sign * y), GPConfig()).posterior(points)
     prediction = optimizer.predict([{"x": x, "y": y} for x, y in points.tolist()])
-    np.testing.assert_allclose(prediction.mean, sign * mean, rtol=1e-9)
-    np.testing.assert_allclose(prediction.std, std, rtol=1e-9)
+    np.testing.assert_allclose(prediction.median, sign * warp.to_values(mean), rtol=1e-9)
+    tenth = stats.norm.ppf(0.9) * std
+    ends = np.sort([sign * warp.to_values(mean - tenth), sign * warp.to_values(mean + tenth)], axis=0)
+    np.testing.assert_allclose([prediction.low, prediction.high], ends, rtol=1e-9)
     # The function is smooth and thirty points tell it well.
     truth = [value({"x": x, "y": y}) for x, y in points.tolist()]
-    assert np.all(np.abs(prediction.mean - truth) < 5 * prediction.std + 1e-3)
+    assert np.all(np.abs(prediction.median - truth) < 5 * (prediction.high - prediction.low) + 1e-3)
+
+
+def test_plain_outputs_are_not_warped():
+    optimizer = told(30, model=GPConfig(outputs="standardized"))
+    X, y = as_arrays(optimizer.trials)
+    points = np.random.default_rng(1).random((5, 2))
+    mean, _ = fit_gp(X, -y, GPConfig()).posterior(points)
+    prediction = optimizer.predict([{"x": x, "y": y} for x, y in points.tolist()])
+    np.testing.assert_allclose(prediction.median, -mean, rtol=1e-9)
 
 
 def test_a_known_cost_is_predicted_as_it_is_and_a_learned_one_closely():
@@ -123,7 +137,7 @@ def test_asking_for_predictions_changes_nothing():
 
 
 def test_no_points_no_predictions():
-    assert told(5).predict([]).mean.shape == (0,)
+    assert told(5).predict([]).median.shape == (0,)
 
 
 def test_nothing_is_believed_before_the_first_value():

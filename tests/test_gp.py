@@ -17,6 +17,7 @@ from pbgi.gp import GP
 from pbgi.gp_algebra import cholesky
 from pbgi.gp_config import GammaPrior, GPConfig, Hyperparameters, LogNormalPrior, LogPrior
 from pbgi.gp_fit import MapObjective, fit_gp
+from pbgi.kernel import CATEGORY_DISTANCE
 
 KERNELS = ["matern52", "matern32", "rbf"]
 MIXED = np.array([False, True, False])
@@ -40,7 +41,7 @@ def rho(kernel, r):
 def covariance(kernel, A, B, hyper, categorical):
     """The definition, from the array of all differences."""
     delta = A[:, None, :] - B[None, :, :]
-    delta = np.where(categorical, delta != 0.0, delta)
+    delta = np.where(categorical, CATEGORY_DISTANCE * (delta != 0.0), delta)
     return hyper.output_scale * rho(kernel, np.sqrt(((delta / np.array(hyper.length_scales)) ** 2).sum(axis=-1)))
 
 
@@ -295,7 +296,9 @@ def test_known_hyperparameters_are_taken_as_they_are(standardise):
     X, y = mixed_data(3)
     y = 5.0 + 3.0 * y
     known = Hyperparameters((0.3, 0.7, 0.2), 1.7, 0.01)
-    gp = fit_gp(X, y, GPConfig(hyperparameters=known, standardise=standardise), categorical=MIXED)
+    gp = fit_gp(
+        X, y, GPConfig(hyperparameters=known, outputs="standardized" if standardise else "plain"), categorical=MIXED
+    )
     assert gp.hyperparameters == known
     scale = y.std(ddof=1) if standardise else 1.0
     Q = np.random.default_rng(0).random((5, 3))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pbgi.errors import InvalidInputError
-from pbgi.kernel import KERNELS, CrossCovariance, Gram, PriorDraw, kernel_named
+from pbgi.kernel import CATEGORY_DISTANCE, KERNELS, CrossCovariance, Gram, PriorDraw, kernel_named
 
 NAMES = sorted(KERNELS)
 SMOOTHNESS = {"matern32": mpmath.mpf(3) / 2, "matern52": mpmath.mpf(5) / 2}
@@ -37,7 +37,7 @@ def correlation(name, a, b, ell, categorical):
     """rho of two points, coordinate by coordinate."""
     r2 = 0.0
     for k in range(len(a)):
-        delta = float(a[k] != b[k]) if categorical[k] else a[k] - b[k]
+        delta = CATEGORY_DISTANCE * float(a[k] != b[k]) if categorical[k] else a[k] - b[k]
         r2 += (delta / ell[k]) ** 2
     return textbook(name, math.sqrt(r2))
 

@@ -486,9 +486,9 @@ def test_trials_of_one_cost_use_up_a_budget_that_is_a_multiple_of_it(cost):
 
 @pytest.mark.parametrize("budget", [20, 30, 40, 49, 50])
 def test_start_takes_its_share_of_a_small_budget_where_all_trials_cost_the_same(budget):
-    """Four dimensions ask for 10 starting points; a fifth of the budget may buy fewer, yet not none."""
+    """Ten starting points are asked for; a fifth of the budget may buy fewer, yet not none."""
     space = {f"x{k}": Float(0, 1) for k in range(4)}
-    optimizer = Optimizer(space, budget=budget, cost=pbgi.UniformCost(), seed=0)
+    optimizer = Optimizer(space, budget=budget, cost=pbgi.UniformCost(), n_startup_trials=10, seed=0)
     while "index" not in (trial := optimizer.ask()).record:
         optimizer.tell(trial, sum(trial.params.values()))
     assert trial.number == min(10, budget // 5)
@@ -595,7 +595,7 @@ def test_a_policy_of_other_making_decides_and_must_be_given_again():
 
 def test_known_hyperparameters_survive_json_and_are_not_fitted():
     known = Hyperparameters((0.3, 0.4), 2.0, 1e-4)
-    optimizer = Optimizer(PLANE, model=pbgi.GPConfig(hyperparameters=known, standardise=False), seed=0)
+    optimizer = Optimizer(PLANE, model=pbgi.GPConfig(hyperparameters=known, outputs="plain"), seed=0)
     run(optimizer, 8)
     trial = optimizer.ask()
     assert trial.record["value_model"] == [0.3, 0.4, 2.0, 1e-4]

@@ -11,7 +11,7 @@ from pbgi.gp_config import GPConfig
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Categorical, Float, Integer
 from pbgi.space import Space
-from pbgi.startup import START_SHARE, default_n_startup, start_point
+from pbgi.startup import START_SHARE, WARY_START, default_n_startup, start_point
 
 UNIFORM = UniformCost().fit(LINE, np.empty((0, 1)), np.empty(0), GPConfig(), None)
 
@@ -40,7 +40,10 @@ def least_distance(X):
 
 
 def test_default_number_of_points():
-    assert [default_n_startup(d) for d in (1, 4, 16)] == [4, 10, 34]
+    assert [default_n_startup(cube(d)) for d in (1, 4, 6, 16)] == [3, 3, 3, 8]
+    assert default_n_startup(Space({"a": Categorical(list("abcde")), "b": Categorical(list("xy"))})) == 5
+    assert default_n_startup(Space({"a": Categorical([str(k) for k in range(50)])})) == 8
+    assert default_n_startup(Space({"fixed": 1})) == 3
 
 
 @pytest.mark.parametrize("space", [LINE, cube(3), MIXED, FINITE], ids=["line", "cube", "mixed", "finite"])
@@ -55,7 +58,7 @@ def test_points_lie_in_the_space(space, cost):
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_points_are_spread_out(d):
     """Farther apart than random points, and than a third of the best that can be on a line."""
-    n = default_n_startup(d)
+    n = 2 * (d + 1)
     ours = [least_distance(start(cube(d), n, UNIFORM, seed=seed)) for seed in range(10)]
     rng = np.random.default_rng(0)
     random = [least_distance(rng.random((n, d))) for _ in range(200)]
@@ -145,7 +148,7 @@ def test_unknown_cost_promises_nothing():
     assert np.linalg.norm(proposal.x - 0.5) > 0.5
 
 
-def test_learned_cost_counts_by_its_root_mean_square():
+def test_learned_cost_must_fit_with_room_for_surprises():
     """One trial in the middle cost 1: how far out the next may go depends on the room left for surprises."""
     cost = LearnedCost().fit(SQUARE, np.full((1, 2), 0.5), np.array([1.0]), GPConfig(), None)
     reach = []
@@ -153,7 +156,7 @@ def test_learned_cost_counts_by_its_root_mean_square():
         x = start_point(SQUARE, np.full((1, 2), 0.5), cost, allowance, None, np.random.default_rng(0)).x[None]
         mean = (cost.log_moment(x, 1.0) - cost.log_moment(x, -1.0)) / 2
         variance = cost.log_moment(x, 1.0) + cost.log_moment(x, -1.0)
-        assert math.sqrt(math.exp(2 * mean[0] + 2 * variance[0])) <= allowance * (1 + 1e-9)
+        assert math.exp(mean[0] + WARY_START * 2.0 * math.sqrt(variance[0])) <= allowance * (1 + 1e-9)
         reach.append(np.linalg.norm(x - 0.5))
     assert reach[0] < reach[1] < reach[2]
 
@@ -203,7 +206,7 @@ def started(dear, seed, budget=100.0):
     factor = {"a": 1.0, "b": 1.5, "c": dear}
     space = {"x": Float(0, 1), "y": Float(0, 1), "kind": Categorical(list(factor))}
     optimizer = Optimizer(space, budget=budget, seed=seed)
-    for _ in range(default_n_startup(3)):
+    for _ in range(2 * (3 + 1)):
         trial = optimizer.ask()
         optimizer.tell(trial, trial.params["x"], cost=factor[trial.params["kind"]] * (1.0 + trial.params["y"]))
     return optimizer

@@ -240,7 +240,7 @@ def test_stops_where_brute_force_finds_no_point_worth_its_price(seed):
     """The threshold rate is the largest EI / E[c] on a dense grid; it is found to within a thousandth."""
     snapshot = typical(seed)
     mean, std = snapshot.model.posterior(DENSE)
-    improvement = expected_improvement(mean, std, snapshot.values.max())
+    improvement = expected_improvement(mean, std, snapshot.warped.max())
     cost = np.exp(snapshot.cost.log_moment(DENSE, 1.0))
     threshold = (improvement / cost).max()
     for factor in (1e-6, 0.5, 0.999, 1.001, 2.0, 1e6):
@@ -250,7 +250,7 @@ def test_stops_where_brute_force_finds_no_point_worth_its_price(seed):
         assert (stops(snapshot, scale) is None) == worth_it
         # The same by the index: no index above the best value.
         if 0.9 < factor < 1.1:
-            assert (index_by_bisection(mean, std, scale * cost).max() > snapshot.values.max()) == worth_it
+            assert (index_by_bisection(mean, std, scale * cost).max() > snapshot.warped.max()) == worth_it
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -259,17 +259,17 @@ def test_numbers_of_the_reason(sign):
     snapshot = typical(2, sign=sign)
     mean, std = snapshot.model.posterior(DENSE)
     cost = np.exp(snapshot.cost.log_moment(DENSE, 1.0))
-    improvement = expected_improvement(mean, std, snapshot.values.max())
+    improvement = expected_improvement(mean, std, snapshot.warped.max())
     best = int((improvement / cost).argmax())
     scale = 3.0 * improvement[best] / cost[best]
     reason = stops(snapshot, scale)
     index = index_by_bisection(mean[best], std[best], scale * cost[best])
     assert reason.numbers["index"] == pytest.approx(sign * index, rel=1e-3)
-    assert reason.numbers["best_value"] == sign * snapshot.values.max()
+    assert reason.numbers["best_value"] == sign * snapshot.warped.max()
     assert reason.numbers["predicted_cost"] == pytest.approx(cost[best], rel=1e-3)
     assert reason.numbers["net_gain"] == pytest.approx(improvement[best] - scale * cost[best], rel=1e-3)
     assert sign * reason.numbers["index"] < sign * reason.numbers["best_value"]
-    assert f"{reason.numbers['index']:g}, which does not beat the best value, {sign * snapshot.values.max():g}" in str(
+    assert f"{reason.numbers['index']:g}, which does not beat the best value, {sign * snapshot.warped.max():g}" in str(
         reason
     )
     assert f"would cost {reason.numbers['predicted_cost']:g} and lose {-reason.numbers['net_gain']:g} net" in str(
@@ -284,7 +284,7 @@ def test_failures_make_what_is_around_them_dear():
     away = (np.abs(DENSE - snapshot.failed[:, 0]) >= 0.05 - 1e-9).all(axis=1)
     cost, price = (np.exp(model.log_moment(DENSE, 1.0)) for model in (snapshot.cost, snapshot.price))
     assert (price / cost).max() > 1.5
-    improvement = np.where(away, expected_improvement(mean, std, snapshot.values.max()), 0.0)
+    improvement = np.where(away, expected_improvement(mean, std, snapshot.warped.max()), 0.0)
     best = int((improvement / price).argmax())
     scale = 2.0 * improvement[best] / price[best]
     assert stops(snapshot, scale / 2.01) is None
@@ -301,7 +301,7 @@ def test_in_a_finite_space_only_points_not_yet_tried_count():
     tried = np.delete(levels, left, axis=0)
     snapshot = build_snapshot(FINITE, tried, np.sin(9 * tried[:, 0] + tried[:, 1]), excluded=tried)
     mean, std = snapshot.model.posterior(levels[left])
-    threshold = expected_improvement(mean, std, snapshot.values.max()).max()  # all cost one
+    threshold = expected_improvement(mean, std, snapshot.warped.max()).max()  # all cost one
     assert stops(snapshot, 0.999 * threshold) is None
     assert stops(snapshot, 1.001 * threshold) is not None
     everything = build_snapshot(FINITE, levels, levels[:, 0], excluded=levels)
@@ -318,7 +318,7 @@ def test_what_is_not_affordable_is_not_noted():
 
 # GittinsStop: patience ------------------------------------------------------------------------------------------------
 
-NOTE = {"worth_mean": 0.0, "worth_std": 1.0, "worth_log_price": 0.0, "worth_log_cost": 0.0}
+NOTE = {"worth_index": 0.0, "worth_log_cost": 0.0}
 
 
 def patient(worths, patience, scale=1.0):

@@ -104,8 +104,8 @@ def surrogate_of(snapshot: Snapshot) -> Surrogate:
         )
     running = [trial.params for trial in snapshot.trials if trial.state is TrialState.RUNNING]
     pending = snapshot.space.to_unit_many(running) if running else None
-    training = training_of(snapshot.model, snapshot.X, snapshot.values, pending)
-    best_value = float(training.values[: len(snapshot.values)].max())
+    training = training_of(snapshot.model, snapshot.X, snapshot.warped, pending)
+    best_value = float(training.values[: len(snapshot.warped)].max())
     return Surrogate(_model(snapshot.model, training, None), snapshot.model, training, best_value)
 
 
@@ -115,7 +115,7 @@ def training_of(gp: GP, X: Floats, values: Floats, pending: Floats | None = None
     Raises:
         InvalidInputError: The Gaussian process was fitted to something else.
     """
-    data = prepare(X, values, None, standardise=gp.config.standardise)
+    data = prepare(X, values, None, standardise=gp.config.outputs != "plain")
     if len(gp.hyperparameters.length_scales) != data.X.shape[1] or gp.n != len(data.X):
         raise InvalidInputError(
             f"X and values must be those that the Gaussian process was fitted to, ({gp.n}, "

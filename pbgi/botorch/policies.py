@@ -23,9 +23,10 @@ import numpy as np
 
 from pbgi.arrays import Bools, Floats
 from pbgi.botorch.searched_policy import SearchedPolicy
+from pbgi.cost import fits
 from pbgi.errors import InvalidInputError
 from pbgi.history import Note, TrialState
-from pbgi.snapshot import Snapshot, cheap_points, fits
+from pbgi.snapshot import Snapshot, cheap_points
 
 if TYPE_CHECKING:
     from botorch.acquisition.acquisition import AcquisitionFunction

@@ -65,7 +65,7 @@ class SearchedPolicy(ABC):
                 chosen = None
         if chosen is not None:
             return chosen
-        log_ei = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_value)
+        log_ei = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_warped)
         found = snapshot.maximise(log_ei, rng)
         return None if found.x is None or not math.isfinite(found.value) else _proposal(snapshot, found.x, {})
 

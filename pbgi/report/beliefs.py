@@ -13,7 +13,7 @@ from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 from pbgi.maximize import build_pool
 from pbgi.model import last_noted
-from pbgi.optimizer import Optimizer
+from pbgi.optimizer import INTERVAL_Z, Optimizer
 from pbgi.plain import Value
 
 N_ALONG = 41
@@ -29,15 +29,17 @@ class Slice:
     Attributes:
         name: Of the parameter.
         values: Its values, as the user knows them.
-        mean: Expected values of the objective.
-        std: How uncertain they are.
+        median: What the objective is as likely to exceed as not.
+        low: The lower end of an 80 % interval.
+        high: Its upper end.
         cost: Expected costs.
     """
 
     name: str
     values: tuple[Any, ...]
-    mean: Floats
-    std: Floats
+    median: Floats
+    low: Floats
+    high: Floats
     cost: Floats
 
 
@@ -48,8 +50,9 @@ class Beliefs:
     Attributes:
         slices: By parameter.
         X: (m, d) Points of the unit cube: spread all over it, and close to the best trials.
-        mean: (m,) Expected values there, in the user's direction.
-        std: (m,) How uncertain they are.
+        median: (m,) What values there are as likely to exceed as not, in the user's direction.
+        low: (m,) The lower end of an 80 % interval.
+        high: (m,) Its upper end.
         cost: (m,) Expected costs.
         length_scales: (d,) How far along each coordinate values are alike.
         categorical: (d,) Which coordinates are categories.
@@ -57,11 +60,18 @@ class Beliefs:
 
     slices: tuple[Slice, ...]
     X: Floats
-    mean: Floats
-    std: Floats
+    median: Floats
+    low: Floats
+    high: Floats
     cost: Floats
     length_scales: Floats
     categorical: np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+
+def hope(part: Slice | Beliefs, sign: float) -> Floats:
+    """The deviation of a Gaussian that is as wide as the interval on its better side: what decides of improvements."""
+    better = part.high if sign > 0 else part.low
+    return np.asarray(np.abs(better - part.median) / INTERVAL_Z)
 
 
 def beliefs_of(
@@ -86,13 +96,14 @@ def beliefs_of(
     for name, X in zip(optimizer.space.coordinates, along, strict=True):
         part = slice(start, start + len(X))
         values = tuple(in_words(_varying(optimizer, point))[name] for point in points[part])
-        slices.append(Slice(name, values, found.mean[part], found.std[part], found.cost[part]))
+        slices.append(Slice(name, values, found.median[part], found.low[part], found.high[part], found.cost[part]))
         start += len(X)
     return Beliefs(
         slices=tuple(slices),
         X=spread,
-        mean=found.mean[start:],
-        std=found.std[start:],
+        median=found.median[start:],
+        low=found.low[start:],
+        high=found.high[start:],
         cost=found.cost[start:],
         length_scales=_length_scales(optimizer),
         categorical=optimizer.space.categorical,

@@ -1,13 +1,11 @@
 """How a run weighs values against costs: the best index beside the best value, and the exchange rate between them."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
 
 from pbgi.history import Trial
-from pbgi.index import gittins_index
 from pbgi.report.course import Course
 from pbgi.report.style import BLUE, GREEN, VERMILLION, NothingToShowError, around, figure, log_axis, upright_line
 from pbgi.report.subject import Subject
@@ -54,10 +52,7 @@ def _index(subject: Subject, trial: Trial) -> float | None:
     noted: Any = trial.record
     if "index" in noted:
         return subject.sign * float(noted["index"])
-    if "worth_mean" not in noted or subject.exchange_rate is None:
-        return None
-    log_cost = math.log(subject.exchange_rate) + noted["worth_log_price"]
-    return subject.sign * float(gittins_index(noted["worth_mean"], noted["worth_std"], log_cost))
+    return subject.sign * float(noted["worth_index"]) if "worth_index" in noted else None
 
 
 def draw_gauge(subject: Subject) -> go.Figure:

@@ -18,7 +18,7 @@ import numpy as np
 from pbgi.arrays import Floats, Ints
 from pbgi.index import log_h
 from pbgi.pandora import Box, Discrete, Gaussian, Solution, solve
-from pbgi.report.beliefs import Beliefs
+from pbgi.report.beliefs import Beliefs, hope
 
 MOST_BOXES = 48
 APART = 1.0  # length scales
@@ -58,16 +58,16 @@ def outlook_of(beliefs: Beliefs, best_value: float, sign: float, horizon: float)
         sign: 1 if larger is better, else -1.
         horizon: The most that is asked about; positive.
     """
-    gain = sign * (beliefs.mean - best_value)
-    promising = np.isfinite(gain) & (beliefs.cost <= horizon) & (gain > -HOPELESS * beliefs.std)
-    promising &= beliefs.std > 0.0
+    gain, spread = sign * (beliefs.median - best_value), hope(beliefs, sign)
+    promising = np.isfinite(gain) & (beliefs.cost <= horizon) & (gain > -HOPELESS * spread)
+    promising &= spread > 0.0
     extra = np.linspace(0.0, horizon, N_BUDGETS + 1)
     if not promising.any():
         still = np.full(len(extra), best_value)
         return Outlook(extra, still, still, still, 0)
-    scale = float(beliefs.std[promising].max())
+    scale = float(spread[promising].max())
     # In units of the widest spread, so that the size of values does not matter; 0 is the best value so far.
-    mean, std = gain[promising] / scale, beliefs.std[promising] / scale
+    mean, std = gain[promising] / scale, spread[promising] / scale
     log_worth = np.log(std) + log_h(mean / std) - np.log(beliefs.cost[promising])
     chosen = _apart(beliefs, promising, log_worth)
     mean, std, cost = mean[chosen], std[chosen], beliefs.cost[promising][chosen]

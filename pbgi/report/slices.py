@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from pbgi.arrays import Floats
 from pbgi.index import gittins_index
 from pbgi.parameter import Categorical
-from pbgi.report.beliefs import Slice
+from pbgi.report.beliefs import Slice, hope
 from pbgi.report.course import is_wide
 from pbgi.report.style import BLUE, GREEN, GREY, PURPLE, NothingToShowError, around, faint, log_axis, panels
 from pbgi.report.subject import Subject
@@ -18,6 +18,7 @@ from pbgi.report.wording import label, labels, number, with_unit
 SLICES = "Slices of the model through the best point"
 MOST_PARAMETERS = 12
 ROW_HEIGHT = 190
+BAND = "median, 80 % interval"
 LETTERS = 42  # below a panel
 
 
@@ -32,7 +33,7 @@ def draw_slices(subject: Subject) -> go.Figure:
     for row, (part, index) in enumerate(zip(shown, indices, strict=True), start=1):
         _add_value(made, subject, part, index, row)
         _add_cost(made, subject, part, row)
-    ends = [end for part in shown for end in (part.mean - part.std, part.mean + part.std)]
+    ends = [end for part in shown for end in (part.low, part.high)]
     made.update_yaxes(range=around(*ends, [subject.best.value or 0.0]), title_text=_value(subject), col=1)
     costs = np.concatenate([part.cost for part in shown])
     made.update_yaxes(title_text=with_unit("Cost", subject.unit), col=2)
@@ -44,7 +45,7 @@ def _telling(slices: tuple[Slice, ...]) -> list[Slice]:
     """All slices, or of many those along which the value changes the most."""
     if len(slices) <= MOST_PARAMETERS:
         return list(slices)
-    chosen = sorted(slices, key=lambda part: -float(np.ptp(part.mean)))[:MOST_PARAMETERS]
+    chosen = sorted(slices, key=lambda part: -float(np.ptp(part.median)))[:MOST_PARAMETERS]
     return [part for part in slices if part in chosen]
 
 
@@ -53,23 +54,24 @@ def _index(subject: Subject, part: Slice) -> Floats | None:
     if subject.cost_scale is None:
         return None
     log_cost = math.log(subject.cost_scale) + np.log(part.cost)
-    return subject.sign * np.asarray(gittins_index(subject.sign * part.mean, part.std, log_cost))
+    spread = np.maximum(hope(part, subject.sign), np.finfo(np.float64).tiny)
+    return subject.sign * np.asarray(gittins_index(subject.sign * part.median, spread, log_cost))
 
 
 def _add_value(made: go.Figure, subject: Subject, part: Slice, index: Floats | None, row: int) -> None:
     first, x = row == 1, _axis(made, subject, part, row, 1)
-    hover = [f"{label(v)}: {number(m)} ± {number(s)}" for v, m, s in zip(part.values, part.mean, part.std, strict=True)]
+    believed = zip(part.values, part.median, part.low, part.high, strict=True)
+    hover = [f"{label(v)}: {number(m)}, 80 % between {number(low)} and {number(high)}" for v, m, low, high in believed]
     common = {"x": x, "hovertext": hover, "hoverinfo": "text", "row": row, "col": 1, "showlegend": first}
     if isinstance(subject.parameters[part.name], Categorical):
-        bars = {"type": "data", "array": part.std, "color": faint(BLUE, 0.6), "thickness": 2, "width": 6}
-        made.add_scatter(
-            y=part.mean, mode="markers", name="mean ± std", error_y=bars, marker={"color": BLUE, "size": 9}, **common
-        )
+        bars: dict[str, Any] = {"type": "data", "array": part.high - part.median, "arrayminus": part.median - part.low}
+        bars |= {"symmetric": False, "color": faint(BLUE, 0.6), "thickness": 2, "width": 6}
+        marker = {"color": BLUE, "size": 9}
+        made.add_scatter(y=part.median, mode="markers", name=BAND, error_y=bars, marker=marker, **common)
     else:
-        low, high = part.mean - part.std, part.mean + part.std
         made.add_scatter(
             x=[*x, *x[::-1]],
-            y=[*low, *high[::-1]],
+            y=[*part.low, *part.high[::-1]],
             fill="toself",
             fillcolor=faint(BLUE, 0.2),
             line={"width": 0},
@@ -78,18 +80,18 @@ def _add_value(made: go.Figure, subject: Subject, part: Slice, index: Floats | N
             row=row,
             col=1,
         )
-        made.add_scatter(y=part.mean, mode="lines", name="mean ± std", line={"color": BLUE, "width": 2.5}, **common)
+        made.add_scatter(y=part.median, mode="lines", name=BAND, line={"color": BLUE, "width": 2.5}, **common)
     if index is not None:
         dots = isinstance(subject.parameters[part.name], Categorical)
         line: dict[str, Any] = {"color": GREEN, "width": 2, "dash": "dash"}
-        marker = {"color": GREEN, "symbol": "diamond", "size": 8}
+        diamonds = {"color": GREEN, "symbol": "diamond", "size": 8}
         made.add_scatter(
             x=x,
             y=index,
             mode="markers" if dots else "lines",
             name="index",
             line=line,
-            marker=marker,
+            marker=diamonds,
             hoverinfo="skip",
             showlegend=first,
             row=row,

@@ -433,7 +433,7 @@ def test_slope_of_the_path_improvement():
 
 def improvements(snapshot, path):
     """What each point of a path (q, d) is expected to improve, from the engine's posterior given pending points."""
-    best, gains = snapshot.values.max(), []
+    best, gains = snapshot.warped.max(), []
     for i, x in enumerate(path):
         mean, std = snapshot.model.condition_on_pending(path[:i]).posterior(x[None])
         gains.append(expected_improvement(mean[0], std[0], best))
@@ -455,8 +455,8 @@ def test_one_step_is_expected_improvement():
     for seed in range(3):
         snapshot = typical(LINE, n=6, seed=seed)
         proposal = MultiStepEI(1, **THOROUGH).propose(snapshot, seeded(seed))
-        gains = expected_improvement(*snapshot.model.posterior(DENSE), snapshot.values.max())
-        reached = expected_improvement(*snapshot.model.posterior(proposal.x[None]), snapshot.values.max())
+        gains = expected_improvement(*snapshot.model.posterior(DENSE), snapshot.warped.max())
+        reached = expected_improvement(*snapshot.model.posterior(proposal.x[None]), snapshot.warped.max())
         assert reached[0] >= gains.max() * (1 - 1e-6)
 
 
@@ -586,6 +586,6 @@ def test_window_that_buys_nothing_falls_back():
     assert proposal.record == {}
     others = np.random.default_rng(0).random((500, 2))
     gains, reached = (
-        expected_improvement(*snapshot.model.posterior(P), snapshot.values.max()) for P in (others, proposal.x[None])
+        expected_improvement(*snapshot.model.posterior(P), snapshot.warped.max()) for P in (others, proposal.x[None])
     )
     assert reached[0] >= gains.max()

@@ -143,7 +143,7 @@ def test_uniform_bayesian_regret_knows_the_prior():
     run = find("kernels", "GP sample (squared exponential, ls=0.1) d=4 uniform", "PBGI")
     model = build_model(run.specification, build_problem(run.specification.problem))
     assert model.hyperparameters == Hyperparameters((0.1,) * 4, 1.0, 1e-4)
-    assert (model.kernel, model.standardise) == ("rbf", False)
+    assert (model.kernel, model.outputs) == ("rbf", "plain")
 
 
 def test_varying_bayesian_regret_is_fitted_as_published_and_fixed_as_described():

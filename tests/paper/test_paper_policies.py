@@ -27,7 +27,12 @@ from pbgi.snapshot import Proposal
 
 def test_described_decay_compares_with_the_best_before():
     optimizer = pbgi.Optimizer(
-        {"x": pbgi.Float(0.0, 1.0)}, direction="maximize", cost=UniformCost(), policy=DescribedPBGID(0.1, 2.0), seed=0
+        {"x": pbgi.Float(0.0, 1.0)},
+        direction="maximize",
+        cost=UniformCost(),
+        policy=DescribedPBGID(0.1, 2.0),
+        model=pbgi.GPConfig.paper(),
+        seed=0,
     )
 
     def value(params: dict[str, float]) -> float:
@@ -112,7 +117,7 @@ class Asking:
         self.asked, self._near_best = [], near_best
 
     def propose(self, snapshot, rng):
-        self._best = snapshot.X[snapshot.values.argmax()]
+        self._best = snapshot.X[snapshot.warped.argmax()]
         found = snapshot.maximise(self, rng, near_best=self._near_best)
         return Proposal(found.x, 1.0, {"index": found.value})
 
@@ -159,7 +164,7 @@ def entropy_snapshot(standardise=True):
     """Values far from standardised ones, and points that cost more to the right."""
     X = np.random.default_rng(0).random((8, 2))
     values = CENTRE + SCALE * np.sin(5 * X[:, 0]) * X[:, 1]
-    config = pbgi.GPConfig(noise=1e-4, standardise=standardise)
+    config = pbgi.GPConfig(noise=1e-4, outputs="standardized" if standardise else "plain")
     return build_snapshot(SQUARE, X, values, cost=KnownCost(lambda p: 1.0 + 5.0 * p["x"]), config=config)
 
 
@@ -183,7 +188,7 @@ def test_entropy_search_in_units_believes_the_same(plain, in_units):
         believed = theirs.model.posterior(torch.tensor(X))
     np.testing.assert_allclose(believed.mean[:, 0], mean, rtol=1e-8)
     np.testing.assert_allclose(believed.variance[:, 0].sqrt(), std, rtol=1e-5)
-    values = snapshot.values
+    values = snapshot.warped
     expected = values.mean() + values.std(ddof=1) * ours.posterior_max_values
     np.testing.assert_allclose(theirs.posterior_max_values, expected, rtol=1e-8)
 

@@ -14,7 +14,9 @@ from pbgi.report.outlook import N_BUDGETS, outlook_of
 def believed(mean, std, cost, X=None):
     d = 1 if X is None else np.shape(X)[1]
     X = np.linspace(0.0, 1.0, len(mean))[:, None] if X is None else np.array(X)
-    return Beliefs((), X, np.array(mean), np.array(std), np.array(cost), np.full(d, 0.1), np.zeros(d, dtype=bool))
+    mean, end = np.array(mean), stats.norm.ppf(0.9) * np.array(std)
+    alike, numbers = np.full(d, 0.1), np.zeros(d, dtype=bool)
+    return Beliefs((), X, mean, mean - end, mean + end, np.array(cost), alike, numbers)
 
 
 def improvement(mean, std):
@@ -87,8 +89,8 @@ def test_beliefs_are_those_of_the_optimizer():
     for part in found.slices:
         points = [{**optimizer.best.params, part.name: value} for value in part.values]
         asked = optimizer.predict(points)
-        assert part.mean == pytest.approx(asked.mean)
-        assert part.std == pytest.approx(asked.std, abs=1e-9)
+        assert part.median == pytest.approx(asked.median)
+        assert part.high == pytest.approx(asked.high, abs=1e-9)
         assert part.cost == pytest.approx(asked.cost)
     assert found.slices[1].values == tuple(range(1, 13))
     assert set(found.slices[2].values) == {"a", "b", None}
