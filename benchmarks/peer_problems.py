@@ -37,12 +37,20 @@ class PeerProblem:
         evaluate: Parameters to value and cost.
         optimum: The least value.
         mean_cost: Of points drawn at random.
+        exact: Parameters to their value without noise, where `evaluate` has noise.
+        max_trials: Of one run: cheap points could otherwise go on for hours.
     """
 
     space: Mapping[str, Any]
     evaluate: Callable[[Mapping[str, Any]], tuple[float, float]]
     optimum: float
     mean_cost: float
+    exact: Callable[[Mapping[str, Any]], float] | None = None
+    max_trials: int = 200
+
+    def regret(self, params: Mapping[str, Any], value: float) -> float:
+        """How far parameters that gave this value are from the best."""
+        return (value if self.exact is None else self.exact(params)) - self.optimum
 
     @property
     def budget(self) -> float:

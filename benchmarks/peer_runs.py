@@ -16,35 +16,47 @@ import sys
 import time
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-MAX_TRIALS = 200  # of one run: cheap points could otherwise go on for hours
 MAX_SECONDS = 3600.0  # a hundred times what most take: the machine may have other work
 
 
 def quality(job: Mapping[str, Any]) -> dict[str, Any]:
     """Spend the budget. A peer that breaks down keeps what it has found."""
-    from peer_problems import N_TRIALS, PROBLEMS
+    from peer_problems import N_TRIALS
     from peers import PEERS, Task
 
-    problem = PROBLEMS[job["problem"]](job["seed"])
+    problem = problem_of(job)
     budget = problem.budget * job.get("share", 1.0)
     peer = PEERS[job["peer"]].make(Task(problem.space, budget, N_TRIALS, job["seed"]))
-    regrets, costs, error, spent = [], [], None, 0.0
+    values, regrets, costs, error, spent = [], [], [], None, 0.0
     try:
-        while spent < budget and len(regrets) < MAX_TRIALS:
+        while spent < budget and len(regrets) < problem.max_trials:
             params = peer.ask()
             if params is None:
                 break
             value, cost = problem.evaluate(params)
             peer.tell(params, value, cost)
             spent += cost
-            regrets.append(value - problem.optimum)
+            values.append(value)
+            regrets.append(problem.regret(params, value))
             costs.append(cost)
     except Exception as caught:  # whatever breaks in a peer is an outcome
         error = f"{type(caught).__name__}: {caught}"
-    return {"budget": budget, "regrets": regrets, "costs": costs, "error": error}
+    return {"budget": budget, "values": values, "regrets": regrets, "costs": costs, "error": error}
+
+
+def problem_of(job: Mapping[str, Any]) -> Any:
+    """A formula, or a table where the job says in which folder the tables lie."""
+    if "tables" in job:
+        from real_tables import Table
+
+        return Table.load(Path(job["tables"]), job["problem"]).problem(job["seed"])
+    from peer_problems import PROBLEMS
+
+    return PROBLEMS[job["problem"]](job["seed"])
 
 
 def speed(job: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,13 +19,19 @@ FLOOR = 1e-3
 ROUNDING = 1e-9
 Run = Mapping[str, Any]
 Scores = dict[tuple[str, int], dict[str, list[float]]]  # by problem and seed, then by peer: regrets at SHARES
+Group = tuple[list[str], list[tuple[str, int]]]  # contestants, and the problems and seeds that all of them ran
 
 
 def best_at(run: Run, share: float) -> float:
-    """The least regret when so much of the budget was spent; infinite if no trial had ended."""
-    spent = np.cumsum(run["costs"])
-    ended = np.asarray(run["regrets"])[spent <= share * run["budget"] * (1.0 + ROUNDING)]
-    return float(ended.min()) if len(ended) else math.inf
+    """The regret of the point with the best value when so much was spent; infinite if no trial had ended.
+
+    With noise that is not the least regret: nobody can see it. Runs without noise may leave out the values.
+    """
+    ended = np.cumsum(run["costs"]) <= share * run["budget"] * (1.0 + ROUNDING)
+    if not ended.any():
+        return math.inf
+    best = np.asarray(run.get("values", run["regrets"]))[ended].argmin()
+    return float(np.asarray(run["regrets"])[ended][best])
 
 
 def of_kind(runs: Sequence[Run], kind: str) -> list[Run]:
@@ -51,7 +57,7 @@ def summarise(runs: Sequence[Run]) -> dict[str, Any]:
     scores = scores_of(runs)
     peers = [name for name in PEERS if any(name in row for row in scores.values())]
     return {
-        "versions": {run["peer"]: run["version"] for run in runs if "version" in run},
+        "versions": versions_of(runs),
         "seconds": speed_summary(runs),
         "regrets": regret_summary(runs, scores, peers),
         "ranks": [ranks(scores, group) for group in groups(scores, peers)],
@@ -59,6 +65,11 @@ def summarise(runs: Sequence[Run]) -> dict[str, Any]:
         "spent": [spent_summary(runs, peer) for peer in peers],
         "errors": errors_of(runs),
     }
+
+
+def versions_of(runs: Sequence[Run]) -> dict[str, str]:
+    """Of the packages, by contestant; those of the latest run."""
+    return {run["peer"]: run["version"] for run in runs if "version" in run}
 
 
 def speed_summary(runs: Sequence[Run]) -> list[dict[str, Any]]:
@@ -97,7 +108,7 @@ def regret_summary(runs: Sequence[Run], scores: Scores, peers: Sequence[str]) ->
     return rows
 
 
-def groups(scores: Scores, peers: Sequence[str]) -> list[tuple[list[str], list[tuple[str, int]]]]:
+def groups(scores: Scores, peers: Sequence[str]) -> list[Group]:
     """Contestants with the runs that all of them have: everybody, and those with the most runs."""
     count = {peer: sum(peer in row for row in scores.values()) for peer in peers}
     most = [peer for peer in peers if count[peer] == max(count.values())]
@@ -109,7 +120,7 @@ def groups(scores: Scores, peers: Sequence[str]) -> list[tuple[list[str], list[t
     return found
 
 
-def ranks(scores: Scores, group: tuple[list[str], list[tuple[str, int]]]) -> dict[str, Any]:
+def ranks(scores: Scores, group: Group) -> dict[str, Any]:
     """Mean ranks of the members, at each share; equal ones share theirs."""
     members, keys = group
     rows = np.array([[scores[key][peer] for peer in members] for key in keys])  # runs, members, shares
@@ -149,7 +160,15 @@ def random_median(scores: Scores, problem: str) -> float:
 def spent_summary(runs: Sequence[Run], peer: str) -> dict[str, Any]:
     """Shares of the budget that were spent when a run was over: the last trial may have ended beyond it."""
     shares = [sum(run["costs"]) / run["budget"] for run in of_kind(runs, "quality") if run["peer"] == peer]
-    return {"peer": peer, "runs": len(shares), "mean": statistics.fmean(shares), "largest": max(shares)}
+    over = [share - 1.0 for share in shares if share > 1.0 + ROUNDING]
+    return {
+        "peer": peer,
+        "runs": len(shares),
+        "mean": statistics.fmean(shares),
+        "largest": max(shares),
+        "over": len(over),
+        "mean_over": statistics.fmean(over) if over else 0.0,
+    }
 
 
 def errors_of(runs: Sequence[Run]) -> dict[str, dict[str, int]]:

@@ -65,13 +65,13 @@ def test_picture_is_drawn_from_what_has_been_run(tmp_path):
 
 
 def test_missing_packages_are_named_and_left_out(monkeypatch, capsys):
-    import bench_peers
+    import peer_jobs
 
-    monkeypatch.setattr(bench_peers, "run_apart", lambda python, job: {"pbgi": "0.1.0"})  # noqa: ARG005
-    assert bench_peers.Interpreters([]).installed(["pbgi", "skopt"]) == ["pbgi"]
+    monkeypatch.setattr(peer_jobs, "run_apart", lambda python, job: {"pbgi": "0.1.0"})  # noqa: ARG005
+    assert peer_jobs.Interpreters([]).installed(["pbgi", "skopt"]) == ["pbgi"]
     assert "skopt does not take part: pip install scikit-optimize" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="must name a module"):
-        bench_peers.Interpreters(["nonsense=/usr/bin/python3"])
+        peer_jobs.Interpreters(["nonsense=/usr/bin/python3"])
 
 
 def test_every_installed_peer_remembers_asks_and_tells():
