@@ -27,6 +27,8 @@ def test_every_example_is_tested():
         "compare_sklearn",
         "cost_per_sample",
         "demo",
+        "demo_picture",
+        "demo_races",
         "draw_simulators",
         "optuna_study",
         "pandoras_box",
