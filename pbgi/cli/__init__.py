@@ -7,6 +7,7 @@
     storage.py study.py attributes.py     the trials, in an Optuna storage
     settings.py suggest.py                what suggestions depend on; the next one
     tune.py recovery.py interruption.py   the loop, what a crash left, signals
+    running.py overrun.py                 trials under way, ended when a budget of seconds is used up
     ask_tell.py records.py                for scripts
     report.py                             a page about a study
     dashboard.py dashboard_pages.py       pages that follow a study, in optuna-dashboard

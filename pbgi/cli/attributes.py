@@ -9,6 +9,7 @@ from pbgi.integrations.optuna.ledger import COST_KEY
 
 COST = COST_KEY
 MESSAGE = "pbgi:message"  # why a trial failed
+OVERRUN = "pbgi:overrun"  # true if it was ended because the budget was used up
 SECONDS = "pbgi:seconds"  # how long its commands ran, all attempts together
 TOKEN = "pbgi:token"  # noqa: S105 (names the trial's folder, and tells it from trials of other studies)
 WORKER = "pbgi:worker"  # which process runs it, see `processes.identity`

@@ -1,7 +1,8 @@
 """One run of the command: its own process group, its output in files, killed with its children when time is up.
 
 Output goes straight into files of the trial's folder, so nothing is buffered here and nothing is lost when this process
-dies. A thread waits for the end and a timer for the timeout, so that a slow storage delays neither.
+dies. A thread waits for the end and timers for the timeout and the end of the budget, so that a slow storage delays
+none of them.
 """
 
 import contextlib
@@ -51,29 +52,38 @@ class Attempt:
     started: float
     ended: float | None = None
     killed_for: str | None = None
-    _timers: list[threading.Timer] = field(default_factory=list, repr=False)
+    overrun: bool = False
+    _timers: dict[str, threading.Timer] = field(default_factory=dict, repr=False)
 
     @property
     def seconds(self) -> float:
         """How long it has run, or ran."""
         return max((self.ended or time.monotonic()) - self.started, LEAST_COST)
 
-    def stop(self, why: str) -> None:
-        """Ask the group to end, and kill it `GRACE` seconds later."""
+    def stop(self, why: str, *, overrun: bool = False) -> None:
+        """Ask the group to end, and kill it `GRACE` seconds later; `overrun` says that the budget is used up."""
         if self.ended is None and self.killed_for is None:
-            self.killed_for = why
+            self.killed_for, self.overrun = why, overrun
             signal_group(self.process.pid, signal.SIGTERM)
-            self._after(GRACE, self.kill)
+            self._after("kill", GRACE, self.kill)
+
+    def end_in(self, seconds: float, why: str) -> None:
+        """Stop it then, since the budget is used up by then; this takes the place of what was said before."""
+        if self.ended is None and self.killed_for is None:
+            self._after("budget", seconds, lambda: self.stop(why, overrun=True))
 
     def kill(self) -> None:
         """End the group at once."""
         if self.ended is None:
             signal_group(self.process.pid, signal.SIGKILL)
 
-    def _after(self, seconds: float, action: Callable[[], None]) -> None:
-        timer = threading.Timer(seconds, action)
+    def _after(self, name: str, seconds: float, action: Callable[[], None]) -> None:
+        """Do something later, instead of what was to be done under this name."""
+        timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), action)
         timer.daemon = True
-        self._timers.append(timer)
+        before, self._timers[name] = self._timers.get(name), timer
+        if before is not None:
+            before.cancel()
         timer.start()
 
     def wait(self, ended: "Callable[[Attempt], None]", guard: Guard) -> None:
@@ -86,14 +96,15 @@ class Attempt:
             signal_group(self.process.pid, signal.SIGKILL)
             self.process.wait()
             guard.release(self.process.pid)
-            for timer in self._timers:
+            for timer in tuple(self._timers.values()):
                 timer.cancel()
             ended(self)
 
         guard.watch(self.process.pid, self.plan.folder)
         threading.Thread(target=run, daemon=True).start()
         if (timeout := self.plan.job.timeout) is not None:
-            self._after(timeout, lambda: self.stop(f"the command was killed after its timeout of {timeout:g} s"))
+            why = f"the command was killed after its timeout of {timeout:g} s"
+            self._after("timeout", timeout, lambda: self.stop(why))
 
     def outcome(self) -> Outcome:
         """How it ended. The cost is the one reported, or seconds times their price, or not known."""
@@ -105,7 +116,7 @@ class Attempt:
             cost = priced(job, self.seconds)
         problem = self._problem() or reported.problem
         if problem is not None:
-            return Outcome(None, cost, self.seconds, problem + self._last_words())
+            return Outcome(None, cost, self.seconds, problem + self._last_words(), overrun=self.overrun)
         return Outcome(reported.value, cost, self.seconds)
 
     def _problem(self) -> str | None:
@@ -121,11 +132,16 @@ class Attempt:
         return "".join(f"\n    {line}" for line in lines)
 
 
+def price_of_second(job: Job) -> float | None:
+    """What a second costs; None where only the program knows."""
+    usual = 1.0 if job.cost is None else None
+    return usual if job.price_per_second is None else job.price_per_second
+
+
 def priced(job: Job, seconds: float) -> float | None:
     """What so many seconds cost; None where only the program knows."""
-    if job.cost is not None and job.price_per_second is None:
-        return None
-    return max(seconds * (1.0 if job.price_per_second is None else job.price_per_second), LEAST_COST)
+    price = price_of_second(job)
+    return None if price is None else max(seconds * price, LEAST_COST)
 
 
 def start(plan: Plan, count: int) -> Attempt:

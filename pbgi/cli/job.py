@@ -13,8 +13,9 @@ docs/command-line.md lists every key. Nothing in here runs or writes anything.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from pbgi.settings import DIRECTIONS
 from pbgi.space import Space
 
 LONGEST_NAME = 512  # of a parameter or a study, in the tables of the storage
+OVERRUNS = ("stop", "finish")
 LARGEST_INTEGER = 2**53  # the storage keeps parameters as 64-bit floats
 
 
@@ -46,6 +48,8 @@ class Job:
         result_file: Where the result is, inside the trial's folder; None: the last JSON line of the output.
         price_per_second: What a second costs; None: 1, unless the program reports its cost.
         budget: What may be spent.
+        overrun: What becomes of trials that run when the budget is used up, "stop" or "finish"; None: see
+            `ends_overrun`.
         trials: How many trials there may be.
         parallel: How many commands run at a time.
         timeout: Seconds after which a command is killed.
@@ -69,6 +73,7 @@ class Job:
     result_file: str | None = None
     price_per_second: float | None = None
     budget: float | None = None
+    overrun: str | None = None
     trials: int | None = None
     parallel: int = 1
     timeout: float | None = None
@@ -80,6 +85,11 @@ class Job:
     seed: int | None = None
     n_startup_trials: int | None = None
     policy: Policy | None = None
+
+    @property
+    def ends_overrun(self) -> bool:
+        """Whether trials are ended when the budget is used up: by default where seconds are what they cost."""
+        return self.cost is None and self.overrun != "finish"
 
     @property
     def trials_folder(self) -> Path:
@@ -125,6 +135,9 @@ def _require_consistent(file: TomlFile, job: Job) -> None:
         if wrong:
             rule = f"{{{wrong[0]}}} must be a parameter or one of pbgi's own"
             raise file.error(("command", i), f"{rule}; there are {', '.join(known)}; a brace itself is written {{{{")
+    if job.overrun == "stop" and job.cost is not None:
+        rule = 'must be "finish" where the program reports its own cost: seconds do not say what it has spent'
+        raise file.error(("overrun",), f'{rule}; got "stop", with cost = {job.cost!r}')
     if not job.folder.is_dir():
         raise file.error(("folder",), f"must be a folder that exists; got {str(job.folder)!r}")
     if len(job.name) > LONGEST_NAME:
@@ -223,9 +236,9 @@ def _command(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _direction(value: Any) -> str:
-    if value not in DIRECTIONS:
-        raise InvalidInputError(f"must be one of {', '.join(map(repr, DIRECTIONS))}; got {value!r}")
+def _one_of(known: Sequence[str], value: Any) -> str:
+    if value not in known:
+        raise InvalidInputError(f"must be one of {', '.join(map(repr, known))}; got {value!r}")
     return str(value)
 
 
@@ -274,12 +287,13 @@ def _finite_count(value: Any) -> int:
 RULES: dict[str, Callable[[Any], Any]] = {
     "command": _command,
     "name": _text,
-    "direction": _direction,
+    "direction": partial(_one_of, tuple(DIRECTIONS)),
     "objective": _text,
     "cost": _text,
     "result_file": _result_file,
     "price_per_second": _positive,
     "budget": _positive,
+    "overrun": partial(_one_of, OVERRUNS),
     "trials": _finite_count,
     "parallel": _count,
     "timeout": _positive,

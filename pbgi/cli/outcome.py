@@ -28,12 +28,14 @@ class Outcome:
         cost: What it cost; None if that is not known.
         seconds: How long it took, where that was measured.
         message: Why it failed; None if it did not.
+        overrun: Whether it was ended because the budget was used up: its cost is then less than it would have been.
     """
 
     value: float | None
     cost: float | None
     seconds: float | None
     message: str | None = None
+    overrun: bool = False
 
 
 @dataclass(frozen=True)

@@ -127,6 +127,7 @@ class StudyBook:
             attributes.COST: outcome.cost,
             attributes.SECONDS: outcome.seconds,
             attributes.MESSAGE: outcome.message,
+            attributes.OVERRUN: outcome.overrun or None,
         }
         for key, value in notes.items():
             if value is not None:

@@ -6,8 +6,9 @@ would have got. The notes of the policy travel with the trials.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 from optuna.trial import FrozenTrial, TrialState
 
@@ -21,16 +22,21 @@ from pbgi.optimizer import Optimizer
 from pbgi.space import Space
 from pbgi.stopping import StopReason
 
+Used: TypeAlias = Callable[[Sequence[FrozenTrial]], Mapping[int, float]]
+"""Says what the running ones of these trials have used so far, by number, where that is known."""
+
 _LEAST_BUDGET = 1e-300
 _STATES = {TrialState.RUNNING: State.RUNNING, TrialState.COMPLETE: State.COMPLETE}
 
 
-def optimizer_of(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Optimizer:
+def optimizer_of(settings: StudySettings, trials: Sequence[FrozenTrial], used: Used = lambda _: {}) -> Optimizer:
     """An optimizer that knows these trials.
 
-    Trials that other tools added with other parameters teach it nothing; what they cost is taken from the budget.
+    Trials that other tools added with other parameters teach it nothing; what they cost is taken from the budget. For a
+    running trial that has used more than was expected of it, what it has used is held.
     """
-    accounts = list(ledger_of(trials).accounts.values())
+    so_far = used(trials)
+    accounts = [_holding(account, so_far) for account in ledger_of(trials).accounts.values()]
     own = [account for account in accounts if _fits(settings.space, account.trial)]
     saved: dict[str, Any] = json.loads(settings.optimizer().to_json())
     if saved["budget"] is not None and len(own) < len(accounts):
@@ -40,10 +46,10 @@ def optimizer_of(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Opti
     return Optimizer.from_json(json.dumps(saved))
 
 
-def hand_out(book: StudyBook, notes: Mapping[str, Any]) -> FrozenTrial | StopReason:
+def hand_out(book: StudyBook, notes: Mapping[str, Any], used: Used = lambda _: {}) -> FrozenTrial | StopReason:
     """Choose the next trial and add it, with these notes, before anyone else looks; or why there is none."""
     with book.locked():
-        optimizer = optimizer_of(book.settings, book.trials())
+        optimizer = optimizer_of(book.settings, book.trials(), used)
         reason = optimizer.should_stop()
         return book.add(optimizer.ask(), notes) if reason is None else reason
 
@@ -56,19 +62,30 @@ def _fits(space: Space, trial: FrozenTrial) -> bool:
     return True
 
 
+def _holding(account: Account, used: Mapping[int, float]) -> Account:
+    more = used.get(account.trial.number, 0.0)
+    return account if more <= account.reserved else replace(account, reserved=more)
+
+
 def _entry(position: int, space: Space, account: Account) -> dict[str, Any]:
     """A trial as a history writes it."""
     trial, suggestion = account.trial, account.suggestion
     state = _STATES.get(trial.state, State.FAILED)
     if trial.value is not None and not math.isfinite(trial.value):  # other tools may call that complete
         state = State.FAILED
+    cost, predicted = account.observed, account.predicted
+    if state is State.RUNNING:
+        predicted = account.reserved or None
+    elif trial.user_attrs.get(attributes.OVERRUN):
+        # It cost what it was allowed to, which says little of what others cost; charged is then what was predicted.
+        cost, predicted = None, account.charged
     return {
         "number": position,
         "params": space.check(trial.params),
         "state": state.value,
         "value": trial.value if state is State.COMPLETE else None,
-        "cost": account.observed,
-        "predicted_cost": (account.reserved or None) if state is State.RUNNING else account.predicted,
+        "cost": cost,
+        "predicted_cost": predicted,
         "external": False,
         "message": trial.user_attrs.get(attributes.MESSAGE),
         "record": {} if suggestion is None else dict(suggestion.record),

@@ -10,7 +10,7 @@ import math
 import os
 import shutil
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from queue import Empty, SimpleQueue
 
 from optuna.trial import FrozenTrial, TrialState
@@ -22,17 +22,17 @@ from pbgi.cli.guard import Guard
 from pbgi.cli.interruption import Interruption
 from pbgi.cli.job import Job
 from pbgi.cli.outcome import LEAST_COST, Outcome
+from pbgi.cli.overrun import BudgetWatch
 from pbgi.cli.private_files import write_json
 from pbgi.cli.processes import identity
 from pbgi.cli.progress import Display, Standing, standing
 from pbgi.cli.recovery import RESULT, Earlier, earlier, folder_of, recover
+from pbgi.cli.running import Running, until_next_beat
 from pbgi.cli.study import StudyBook, predicted_cost
 from pbgi.cli.suggest import hand_out
 from pbgi.errors import TrialStateError
 from pbgi.stopping import StopReason
 
-# Seconds between two signs of life: a tenth of the time run so far, within these bounds.
-BEAT_SHARE, LEAST_BEAT, MOST_BEAT = 0.1, 1.0, 30.0
 TICK = 0.25
 
 
@@ -43,16 +43,6 @@ class Ended:
     code: int
     reason: str
     standing: Standing
-
-
-@dataclass(eq=False)
-class _Running:
-    """A trial under way in this process."""
-
-    trial: FrozenTrial
-    attempt: Attempt
-    paid: Earlier
-    next_beat: float = LEAST_BEAT
 
 
 def require_runnable(job: Job, book: StudyBook) -> None:
@@ -75,7 +65,8 @@ class Tuner:
     def __init__(self, job: Job, book: StudyBook, display: Display) -> None:
         self._job, self._book, self._display = job, book, display
         self._events: SimpleQueue[Attempt | None] = SimpleQueue()
-        self._running: dict[int, _Running] = {}
+        self._running: dict[int, Running] = {}
+        self._watch = BudgetWatch(job, book, self._running)
         self._taken_over: list[FrozenTrial] = []
         self._reason: str | None = None
         self._n_failed, self._n_succeeded, self._reclaim = 0, 0, False
@@ -113,6 +104,7 @@ class Tuner:
                     running.attempt.stop(f"{interruption.reason} while it ran")
             if not self._running:
                 return
+            self._watch.look()
             with contextlib.suppress(Empty):
                 attempt = self._events.get(timeout=TICK)
                 if attempt is not None:
@@ -129,6 +121,7 @@ class Tuner:
             if trial is None:
                 return
             self._start(trial, earlier(trial), guard)
+            self._watch.look()  # choosing the next one takes time
             self._update()
 
     def _recover(self) -> None:
@@ -144,7 +137,7 @@ class Tuner:
         if self._n_failed >= self._job.max_failures and not self._n_succeeded:
             self._reason = f"the first {self._n_failed} trials failed; mend the command, or raise max_failures"
             return None
-        added = hand_out(self._book, {attributes.WORKER: identity(os.getpid())})
+        added = hand_out(self._book, {attributes.WORKER: identity(os.getpid())}, self._watch.used)
         if isinstance(added, StopReason):
             self._reason = added.message
             return None
@@ -158,14 +151,14 @@ class Tuner:
         except (OSError, ValueError) as error:
             self._finish(trial, paid, Outcome(None, None, LEAST_COST, f"the command could not be started: {error}"))
             return
-        self._running[trial.number] = _Running(trial, attempt, paid)
+        self._running[trial.number] = Running(trial, attempt, paid)
         began = time.time()
         attempt.wait(self._events.put, guard)
         self._book.set_note(trial.number, attributes.COMMAND, {**identity(attempt.process.pid), "time": began})
 
     # Ending ----------------------------------------------------------------------------------------------------------
 
-    def _attempt_ended(self, running: _Running, guard: Guard, interruption: Interruption) -> None:
+    def _attempt_ended(self, running: Running, guard: Guard, interruption: Interruption) -> None:
         outcome, attempt = running.attempt.outcome(), running.attempt
         again = outcome.value is None and attempt.killed_for is None and interruption.signal is None
         if again and len(running.paid.attempts) < self._job.retries:
@@ -174,7 +167,7 @@ class Tuner:
         del self._running[running.trial.number]
         self._finish(running.trial, running.paid, outcome)
 
-    def _retry(self, running: _Running, outcome: Outcome, guard: Guard) -> None:
+    def _retry(self, running: Running, outcome: Outcome, guard: Guard) -> None:
         number = running.trial.number
         attempts = [*running.paid.attempts, {"seconds": outcome.seconds, "cost": self._charge(running.trial, outcome)}]
         self._book.set_note(number, attributes.ATTEMPTS, attempts)
@@ -192,12 +185,14 @@ class Tuner:
             self._display.say(str(error))
             return
         failed = ended.state is not TrialState.COMPLETE
-        self._n_failed, self._n_succeeded = self._n_failed + failed, self._n_succeeded + (not failed)
+        # That the budget is used up is not the fault of the command.
+        self._n_failed += failed and not total.overrun
+        self._n_succeeded += not failed
         self._show(ended)
 
     def _total(self, trial: FrozenTrial, paid: Earlier, outcome: Outcome) -> Outcome:
         cost = math.fsum([paid.cost_or_zero, self._charge(trial, outcome)])
-        return Outcome(outcome.value, cost, paid.seconds + (outcome.seconds or 0.0), outcome.message)
+        return replace(outcome, cost=cost, seconds=paid.seconds + (outcome.seconds or 0.0))
 
     def _charge(self, trial: FrozenTrial, outcome: Outcome) -> float:
         """What an attempt costs: where that is not known, what was expected of it."""
@@ -234,7 +229,7 @@ class Tuner:
             seconds = running.attempt.seconds
             if seconds >= running.next_beat:
                 self._book.set_note(number, attributes.BEAT, {"seconds": seconds, "time": time.time()})
-                running.next_beat = seconds + min(max(BEAT_SHARE * seconds, LEAST_BEAT), MOST_BEAT)
+                running.next_beat = seconds + until_next_beat(seconds)
 
     def _show(self, trial: FrozenTrial) -> None:
         self._display.say(line_about(trial))

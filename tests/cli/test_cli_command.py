@@ -70,6 +70,19 @@ def test_a_group_is_killed_when_its_time_is_up(tmp_path, guard):
     wait_for(lambda: not processes_with(f"sleep {marker}"), 5)
 
 
+def test_time_that_is_left_may_change(tmp_path, guard):
+    running, wait = attempt(tmp_path, guard, "sh", "-c", "sleep 0.6; echo 1")
+    running.end_in(0.3, "too soon")
+    running.end_in(60.0, "not yet")
+    wait()
+    assert (running.outcome().value, running.overrun) == (1.0, False)
+    running, wait = attempt(tmp_path, guard, "sleep", "60")
+    running.end_in(60.0, "not yet")
+    running.end_in(0.0, "used up")
+    wait()
+    assert (running.outcome().message, running.outcome().overrun) == ("used up", True)
+
+
 def test_what_ignores_a_request_is_killed(tmp_path, guard):
     script = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(60)"
     running, wait = attempt(tmp_path, guard, sys.executable, "-c", script)

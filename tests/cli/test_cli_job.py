@@ -19,6 +19,7 @@ cost = "dollars"
 result_file = "result.json"
 price_per_second = 0.001
 budget = 60
+overrun = "finish"
 trials = 100
 parallel = 4
 timeout = 3600
@@ -56,6 +57,7 @@ def test_every_key_is_read(tmp_path):
         "result.json",
     )
     assert (job.price_per_second, job.budget, job.trials, job.parallel, job.timeout) == (0.001, 60.0, 100, 4, 3600.0)
+    assert (job.overrun, job.ends_overrun) == ("finish", False)
     assert (job.retries, job.max_failures, job.seed, job.n_startup_trials) == (2, 7, 3, 6)
     assert job.storage == "sqlite:///elsewhere.db"
     assert job.folder == tmp_path
@@ -78,6 +80,21 @@ def test_defaults(tmp_path):
     job = read_job(write_job(tmp_path, 'policy = "LogEIPC"\n[parameters]\nx = [1, 2]\n', "tune me.toml"))
     assert (job.name, job.direction, job.objective, job.cost, job.parallel) == ("tune me", "minimize", "value", None, 1)
     assert job.policy == LogEIPC()
+
+
+@pytest.mark.parametrize(
+    ("head", "ends"),
+    [
+        ("", True),
+        ('overrun = "stop"\n', True),
+        ('overrun = "finish"\n', False),
+        ("price_per_second = 2.0\n", True),
+        ('cost = "dollars"\n', False),
+        ('cost = "dollars"\nprice_per_second = 2.0\n', False),
+    ],
+)
+def test_a_budget_holds_where_seconds_are_the_cost(tmp_path, head, ends):
+    assert read_job(write_job(tmp_path, head + GOOD)).ends_overrun is ends
 
 
 GOOD = 'command = ["true"]\n[parameters]\nx = { low = 0.0, high = 1.0 }\n'
@@ -109,6 +126,12 @@ GOOD = 'command = ["true"]\n[parameters]\nx = { low = 0.0, high = 1.0 }\n'
         ('folder = "nowhere"\n' + GOOD, 1, "folder: must be a folder that exists"),
         ("retries = 1.5\n" + GOOD, 1, "retries: must be a whole number"),
         ("seed = -1\n" + GOOD, 1, "seed: must be a whole number"),
+        ('overrun = "kill"\n' + GOOD, 1, "overrun: must be one of 'stop', 'finish'; got 'kill'"),
+        (
+            'cost = "dollars"\noverrun = "stop"\n' + GOOD,
+            2,
+            'overrun: must be "finish" where the program reports its own cost',
+        ),
         ('direction = "up"\n' + GOOD, 1, "direction: must be one of 'minimize', 'maximize'; got 'up'"),
     ],
 )

@@ -1,0 +1,123 @@
+"""A budget of seconds that holds: the commands under way are ended when it is used up.
+
+A trial is begun if what is expected of it fits what is left, but it may take longer than expected. Then it may use what
+is left of the budget, not what is held for others: it is ended once
+
+    what was spent + what it has used + what is held for the other running trials
+
+reaches the budget. Held for a trial is what is expected of it, or what it has used if that is more. A trial that has
+used no more than was expected of it is ended only once all that is used reaches the budget, whatever is held.
+
+All of it grows with time, so the moment is known beforehand. A timer waits for it, which no slow storage delays, and is
+set anew when the study is looked at again: the sooner, the nearer the moment.
+"""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from optuna.trial import FrozenTrial, TrialState
+
+from pbgi.cli.command import Attempt, price_of_second
+from pbgi.cli.job import Job
+from pbgi.cli.recovery import earlier
+from pbgi.cli.running import Running, noted_seconds
+from pbgi.cli.study import StudyBook
+from pbgi.integrations.optuna.ledger import Account, Ledger, ledger_of
+
+# Seconds between two looks at the study: a tenth of the time that is left, within these bounds.
+LOOK_SHARE, LEAST_LOOK, MOST_LOOK = 0.1, 0.25, 30.0
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a running trial takes of the budget.
+
+    Attributes:
+        used: What it has used so far.
+        expected: What was expected of it; 0 if nothing was.
+        grows: Whether it uses more with every second.
+    """
+
+    used: float
+    expected: float
+    grows: bool
+
+    @property
+    def held(self) -> float:
+        """What is held for it."""
+        return max(self.used, self.expected)
+
+
+def seconds_left(left: float, price: float, own: Share, others: Sequence[Share]) -> float:
+    """How long a trial may still run.
+
+    Args:
+        left: The budget less what was spent on finished trials.
+        price: Of a second.
+        own: The trial.
+        others: All others that run.
+    """
+    used = math.fsum(share.used for share in (own, *others))
+    until_used_up = (left - used) / (price * (1 + sum(share.grows for share in others)))
+    until_held = (left - own.used - math.fsum(share.held for share in others)) / price
+    until_expected = (own.expected - own.used) / price
+    return max(min(until_used_up, max(until_held, until_expected)), 0.0)
+
+
+class BudgetWatch:
+    """Ends the commands of one process when the budget is used up; idle where the job lets them finish.
+
+    Args:
+        job: The job.
+        book: Its study.
+        running: The trials under way in this process, by number; it may change between two calls.
+    """
+
+    def __init__(self, job: Job, book: StudyBook, running: Mapping[int, Running]) -> None:
+        self._book, self._running = book, running
+        self._budget = book.settings.budget if job.ends_overrun else None
+        self._price = price_of_second(job) or 1.0
+        self._next_look = 0.0
+        self._watched: frozenset[Attempt] = frozenset()
+
+    def look(self) -> None:
+        """Set the time that is left to each command, if any is new or gone, or if it is time to look again."""
+        attempts = frozenset(running.attempt for running in self._running.values())
+        if self._budget is None or not attempts:
+            return
+        if attempts == self._watched and time.monotonic() < self._next_look:
+            return
+        ledger = ledger_of(self._book.trials())
+        left, shares = self._budget - ledger.spent, self._shares(ledger)
+        own = self._running.keys() & shares.keys()  # one that somebody else has ended is no longer charged
+        soonest = min((self._limit(number, left, shares) for number in own), default=MOST_LOOK)
+        self._watched = attempts
+        self._next_look = time.monotonic() + min(max(LOOK_SHARE * soonest, LEAST_LOOK), MOST_LOOK)
+
+    def used(self, trials: Sequence[FrozenTrial]) -> dict[int, float]:
+        """What running trials have used so far, by number; nothing where they may finish."""
+        shares = {} if self._budget is None else self._shares(ledger_of(trials))
+        return {number: share.used for number, share in shares.items()}
+
+    def _limit(self, number: int, left: float, shares: Mapping[int, Share]) -> float:
+        """Set the time that is left to the command of a trial; how long that is."""
+        others = [share for other, share in shares.items() if other != number]
+        seconds = seconds_left(left, self._price, shares[number], others)
+        counted = ", with what other running trials have used or are expected to" if others else ""
+        why = f"the command was ended because the budget of {self._budget:g} was used up{counted}"
+        self._running[number].attempt.end_in(seconds, why)
+        return seconds
+
+    def _shares(self, ledger: Ledger) -> dict[int, Share]:
+        accounts, now = ledger.accounts.items(), time.time()
+        return {n: self._share(account, now) for n, account in accounts if account.trial.state is TrialState.RUNNING}
+
+    def _share(self, account: Account, now: float) -> Share:
+        own = self._running.get(account.trial.number)
+        if own is None:
+            paid, (seconds, grows) = earlier(account.trial), noted_seconds(account.trial, now)
+        else:
+            paid, seconds, grows = own.paid, own.attempt.seconds, True
+        return Share(paid.cost_or_zero + self._price * seconds, account.reserved, grows)
