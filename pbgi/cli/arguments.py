@@ -59,7 +59,7 @@ def _ask_and_tell(commands: Commands) -> None:
 
 def _records(commands: Commands) -> None:
     _study(_command(commands, "status", "where a study stands: spent, left, best, running"))
-    _study(_command(commands, "best", "the best trial"))
+    _study(_command(commands, "best", "the best trial, and the one to choose where values are noisy"))
     _study(_command(commands, "trials", "all trials"))
     export = _command(commands, "export", "all trials as JSON, JSON lines or CSV")
     _study(export)

@@ -12,7 +12,9 @@ from optuna.trial import FrozenTrial, TrialState
 from pbgi.cli import attributes
 from pbgi.cli.progress import Standing, standing
 from pbgi.cli.study import StudyBook, predicted_cost
+from pbgi.cli.suggest import recommended_of
 from pbgi.integrations.optuna.ledger import ledger_of
+from pbgi.optimizer import Recommendation
 
 STATES = {
     TrialState.RUNNING: "running",
@@ -69,9 +71,21 @@ def standing_record(now: Standing) -> dict[str, Any]:
 
 
 def best_record(book: StudyBook) -> dict[str, Any] | None:
-    """The best trial, or None."""
-    found: dict[str, Any] | None = status_record(book)["best"]
-    return found
+    """The best trial, and under "recommended" the one to choose, which may be another where values are noisy; or None.
+
+    Between "low" and "high" lies the value of the latter without noise, with a probability of 80 %.
+    """
+    trials = book.trials()
+    now = standing(book.settings, trials)
+    if now.best is None:
+        return None
+    chosen = recommended_of(book.settings, trials)
+    recommended = None if chosen is None else trial_records(trials)[chosen.trial.number] | _belief(chosen)
+    return trial_record(now.best, now.best_cost) | {"recommended": recommended}
+
+
+def _belief(chosen: Recommendation) -> dict[str, float]:
+    return {"median": chosen.median, "low": chosen.low, "high": chosen.high}
 
 
 def exported(book: StudyBook, kind: str) -> str:

@@ -6,7 +6,7 @@ would have got. The notes of the policy travel with the trials.
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -18,7 +18,7 @@ from pbgi.cli.study import StudyBook
 from pbgi.errors import InvalidInputError
 from pbgi.history import TrialState as State
 from pbgi.integrations.optuna.ledger import Account, ledger_of
-from pbgi.optimizer import Optimizer
+from pbgi.optimizer import Optimizer, Recommendation
 from pbgi.space import Space
 from pbgi.stopping import StopReason
 
@@ -37,7 +37,7 @@ def optimizer_of(settings: StudySettings, trials: Sequence[FrozenTrial], used: U
     """
     so_far = used(trials)
     accounts = [_holding(account, so_far) for account in ledger_of(trials).accounts.values()]
-    own = [account for account in accounts if _fits(settings.space, account.trial)]
+    own = _own(settings.space, accounts)
     saved: dict[str, Any] = json.loads(settings.optimizer().to_json())
     if saved["budget"] is not None and len(own) < len(accounts):
         held = math.fsum(a.charged + a.reserved for a in accounts if not _fits(settings.space, a.trial))
@@ -52,6 +52,20 @@ def hand_out(book: StudyBook, notes: Mapping[str, Any], used: Used = lambda _: {
         optimizer = optimizer_of(book.settings, book.trials(), used)
         reason = optimizer.should_stop()
         return book.add(optimizer.ask(), notes) if reason is None else reason
+
+
+def recommended_of(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Recommendation | None:
+    """The trial to choose now, numbered as in the study; None while no trial has a value."""
+    found = optimizer_of(settings, trials).recommended
+    if found is None:
+        return None
+    account = _own(settings.space, ledger_of(trials).accounts.values())[found.trial.number]
+    return replace(found, trial=replace(found.trial, number=account.trial.number))
+
+
+def _own(space: Space, accounts: Iterable[Account]) -> list[Account]:
+    """The accounts of the trials that an optimizer knows, in its order."""
+    return [account for account in accounts if _fits(space, account.trial)]
 
 
 def _fits(space: Space, trial: FrozenTrial) -> bool:

@@ -23,13 +23,14 @@ FEWEST_FAILURES, OFTEN, TIMES_AS_OFTEN = 3, 0.4, 3.0
 STALE = 0.5
 # A gain that is less than this share of the spread of values is none to speak of.
 HARDLY = 0.001
+INTERVAL = 0.8  # how likely a value without noise is between the bounds of a recommendation
 NEXT_TO_NOTHING = 0.05  # of a budget, to be left of it
 FEWEST_TRIALS = 8
 
 
 def standing(subject: Subject) -> list[str]:
     """What was found, what was spent and why it ended, in sentences."""
-    return [*_found(subject), *_spent(subject), *_ended(subject)]
+    return [*_found(subject), *_recommended(subject), *_spent(subject), *_ended(subject)]
 
 
 def what_to_try(subject: Subject) -> list[str]:
@@ -47,10 +48,31 @@ def _found(subject: Subject) -> Iterator[str]:
     if best is None:
         yield "No trial has given a value yet."
         return
-    word = "lowest" if subject.direction == "minimize" else "highest"
+    word = _best_word(subject)
     after = Course.of(subject).until[best.number]
     when = f", found after spending {amount(after, subject.unit)}" if subject.spent > 0.0 else ""
     yield f"The {word} {text(subject.value_name)} is {number(best.value or 0.0, 6)}, from trial {best.number}{when}."
+
+
+def _recommended(subject: Subject) -> Iterator[str]:
+    chosen, best = subject.recommended, subject.best
+    if chosen is None or best is None:
+        return
+    low, high = number(chosen.low), number(chosen.high)
+    within = f"without noise is between {low} and {high}, with a probability of {share(INTERVAL)}"
+    if chosen.trial.number != best.number:
+        yield (
+            f"Recommended is trial {chosen.trial.number}, whose {text(subject.value_name)} {within}, rather than trial "
+            f"{best.number}: values are noisy, and the {_best_word(subject)} of many owes part of that to chance."
+        )
+    elif low != high:
+        yield f"It is also the recommended trial; its {text(subject.value_name)} {within}."
+    else:
+        yield "It is also the recommended trial: values show no noise."
+
+
+def _best_word(subject: Subject) -> str:
+    return "lowest" if subject.direction == "minimize" else "highest"
 
 
 def _spent(subject: Subject) -> Iterator[str]:

@@ -85,18 +85,22 @@ def report_page(subject: Subject, title: str = "") -> str:
 
 def _summary(subject: Subject) -> str:
     """The result in words."""
-    cards = []
-    if subject.best is not None:
-        value = f'<p class="value">{_escaped(number(subject.best.value or 0.0, 6))}</p>'
-        rows = "".join(
-            f"<tr><th scope=row>{_escaped(name)}</th><td>{_escaped(v)}</td></tr>"
-            for name, v in subject.best.params.items()
-        )
-        what = f"Best {text(subject.value_name)}"
-        cards.append(_card(what, f"{value}<table>{rows}</table>"))
+    cards, best, chosen = [], subject.best, subject.recommended
+    if best is not None:
+        cards.append(_point(f"Best {text(subject.value_name)}", best.value or 0.0, best))
+    if best is not None and chosen is not None and chosen.trial.number != best.number:
+        cards.append(_point(f"Recommended, {text(subject.value_name)} without noise", chosen.median, chosen.trial))
     cards.append(_card("Where it stands", _list(standing(subject))))
     cards.append(_card("What to try next", _list(what_to_try(subject)), "whole"))
     return f'<section class="summary">{"".join(cards)}</section>'
+
+
+def _point(heading: str, value: float, trial: Trial) -> str:
+    """A card with a value and the parameters that it belongs to."""
+    rows = "".join(
+        f"<tr><th scope=row>{_escaped(name)}</th><td>{_escaped(v)}</td></tr>" for name, v in trial.params.items()
+    )
+    return _card(heading, f'<p class="value">{_escaped(number(value, 6))}</p><table>{rows}</table>')
 
 
 def _card(heading: str, body: str, kind: str = "") -> str:

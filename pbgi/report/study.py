@@ -62,7 +62,7 @@ def subject_of_study(study: Study, *, unit: str = "", name: str = "") -> Subject
     ledger = _without_refused(ledger_of(trials) if sampler is None else sampler.ledger(trials))
     search_space = SearchSpace.of(_common_distributions(study.study_name, trials))
     words = {axis_name: _words(axis) for axis_name, axis in search_space.axes.items()}
-    optimizer = _optimizer(told.settings, search_space, direction, ledger)
+    optimizer, numbers = _optimizer(told.settings, search_space, direction, ledger)
     in_words, kept = partial(_in_words, words), _kept_reason(study)
     return Subject(
         name=name or study.study_name,
@@ -73,6 +73,7 @@ def subject_of_study(study: Study, *, unit: str = "", name: str = "") -> Subject
         unit=unit or told.unit or ("" if _tells_costs(trials) else "s"),
         value_name=told.value_name,
         optimizer=optimizer,
+        numbers=numbers,
         in_words=in_words,
         known_reason=kept,
         ask_reason=partial(_stop_reason, told.settings, ledger, optimizer),
@@ -156,15 +157,19 @@ def _stop_reason(settings: EngineSettings, ledger: Ledger, optimizer: Optimizer 
 # The model -----------------------------------------------------------------------------------------------------------
 
 
-def _optimizer(settings: EngineSettings, search_space: SearchSpace, direction: str, ledger: Ledger) -> Optimizer | None:
-    """The optimizer that a sampler would ask, with fewer trials where a first fit would take too long."""
+def _optimizer(
+    settings: EngineSettings, search_space: SearchSpace, direction: str, ledger: Ledger
+) -> tuple[Optimizer | None, tuple[int, ...]]:
+    """The optimizer that a sampler would ask, and the numbers of its trials: not all where a fit would take long."""
     if not search_space.axes:
-        return None
-    seen = _fewer(ledger, direction)
+        return None, ()
+    seen, mirror = _fewer(ledger, direction), Mirror(settings)
     try:
-        return Mirror(settings).reflect(search_space, direction, seen)
+        optimizer = mirror.reflect(search_space, direction, seen)
     except InvalidInputError:  # more was spent on trials that it cannot see than the budget holds
-        return Mirror(replace(settings, budget=None)).reflect(search_space, direction, seen)
+        mirror = Mirror(replace(settings, budget=None))
+        optimizer = mirror.reflect(search_space, direction, seen)
+    return optimizer, mirror.numbers
 
 
 def _fewer(ledger: Ledger, direction: str) -> Ledger:

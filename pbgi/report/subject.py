@@ -18,7 +18,7 @@ import numpy as np
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial, TrialState
-from pbgi.optimizer import Optimizer
+from pbgi.optimizer import Optimizer, Recommendation
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.plain import Value
 from pbgi.policy import PBGI
@@ -49,6 +49,7 @@ class Subject:
         unit: Of the costs; may be empty.
         value_name: What a value is called.
         optimizer: What the model is asked through; None if there is nothing to ask.
+        numbers: Of the optimizer's trials, as they are among `trials`.
         in_words: A point of the optimizer as the user knows it.
         known_reason: Why it ended, if somebody has noted it.
         ask_reason: Else what to ask, when it is needed: that may take as long as a suggestion.
@@ -63,6 +64,7 @@ class Subject:
     unit: str
     value_name: str = "value"
     optimizer: Optimizer | None = None
+    numbers: tuple[int, ...] = ()
     in_words: Callable[[Mapping[str, Value]], Mapping[str, Any]] = dict
     known_reason: StopReason | None = None
     ask_reason: Callable[[], StopReason | None] = lambda: None
@@ -97,6 +99,15 @@ class Subject:
     def best(self) -> Trial | None:
         """The completed trial with the best value; the first of equals."""
         return max(self.completed, key=lambda t: (self.sign * (t.value or 0.0), -t.number), default=None)
+
+    @cached_property
+    def recommended(self) -> Recommendation | None:
+        """The trial to choose, as it is among `trials`; None also where the model does not know of the best one."""
+        found = None if self.optimizer is None else self.optimizer.recommended
+        if found is None or self.best is None or self.best.number not in self.numbers:
+            return None
+        chosen = self.numbers[found.trial.number]
+        return replace(found, trial=next(trial for trial in self.trials if trial.number == chosen))
 
     @cached_property
     def stop_reason(self) -> StopReason | None:
@@ -179,6 +190,7 @@ def _of_optimizer(optimizer: Optimizer, unit: str, name: str) -> Subject:
         budget=optimizer.budget,
         unit=unit,
         optimizer=optimizer,
+        numbers=tuple(trial.number for trial in optimizer.trials),
     )
 
 

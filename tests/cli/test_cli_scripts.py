@@ -45,7 +45,10 @@ def test_ask_and_tell(tmp_path, capfd):
     status = said(capfd, "status", job)
     assert (status["spent"], status["left"]) == (oracle.spent, oracle.remaining)
     assert status["best"]["value"] == oracle.best.value
-    assert said(capfd, "best", tmp_path / "job.db") == status["best"]
+    chosen = oracle.recommended
+    record = said(capfd, "trials", job)[chosen.trial.number]
+    believed = {"median": chosen.median, "low": chosen.low, "high": chosen.high}
+    assert said(capfd, "best", tmp_path / "job.db") == {**status["best"], "recommended": {**record, **believed}}
 
 
 def test_a_database_is_enough(tmp_path, capfd):
@@ -170,6 +173,24 @@ def test_foreign_trials_count_against_the_budget(tmp_path, capfd):
     storage.engine.dispose()
     assert "the budget of" in said(capfd, "ask", job, status=4)
     assert said(capfd, "status", job)["spent"] == 8.0
+
+
+def test_the_recommended_trial_is_one_of_the_study(tmp_path, capfd):
+    """Foreign trials, which the model does not see, have numbers too."""
+    said(capfd, "ask", write_job(tmp_path, "trials = 9\n" + ECHO))
+    storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'job.db'}")
+    study = optuna.load_study(study_name="job", storage=storage)
+    study.add_trial(optuna.trial.create_trial(value=0.0, user_attrs={"cost": 1.0}))
+    storage.engine.dispose()
+    job = tmp_path / "job.toml"
+    assert said(capfd, "tell", job, 0, "--failed", "--cost", 1)["state"] == "failed"
+    assert said(capfd, "best", job)["recommended"] is None
+    asked = said(capfd, "ask", job)
+    said(capfd, "tell", job, asked["trial"], "--value", 0.5, "--cost", 1)
+    best = said(capfd, "best", job)
+    assert (asked["trial"], best["trial"], best["value"]) == (2, 1, 0.0)
+    assert (best["recommended"]["trial"], best["recommended"]["value"]) == (2, 0.5)
+    assert best["recommended"]["params"] == asked["params"]
 
 
 def test_no_study_yet(tmp_path, capfd):

@@ -53,6 +53,19 @@ def ordinary(n=14, **settings):
     return optimizer
 
 
+def lucky(direction="minimize"):
+    """A noisy run: each of ten points has two values, and the one that is the best of all has a poor twin."""
+    sign = 1.0 if direction == "minimize" else -1.0
+    optimizer = pbgi.Optimizer(
+        {"x": pbgi.Float(0.0, 1.0)}, direction=direction, model=pbgi.GPConfig(noisy=True), seed=0
+    )
+    for i, wobble in [(i, wobble) for i in range(10) for wobble in (-0.02, 0.02)]:
+        x = i / 9
+        outlier = {-0.02: -0.9, 0.02: 0.9}[wobble] if i == 8 else wobble
+        optimizer.tell(optimizer.enqueue({"x": x}), sign * ((x - 0.3) ** 2 + outlier), cost=1.0)
+    return optimizer
+
+
 def suggest_and_charge(trial):
     """An objective for Optuna on SPACE; the trial tells its cost."""
     params = {

@@ -4,6 +4,7 @@ import pytest
 from report_runs import ODD, SPACE, cost_of, ordinary, told, value_of
 
 import pbgi
+from pbgi.optimizer import Recommendation
 from pbgi.report.advice import standing, what_to_try
 from pbgi.report.subject import subject_of
 
@@ -36,13 +37,14 @@ def test_the_standing_of_an_ordinary_run():
     spent = sum(t.charged for t in run.trials)
     assert said[0].startswith(f"The lowest value is {run.best.value:.6g}"[:25])
     assert f"from trial {run.best.number}" in said[0]
-    assert said[1] == "15 trials: 12 complete, 2 failed, 1 running."
-    assert said[2].replace("\N{NO-BREAK SPACE}", " ").startswith(f"Spent {spent:.4g} euro of 60 euro")
+    assert "ecommended" in said[1]
+    assert said[2] == "15 trials: 12 complete, 2 failed, 1 running."
+    assert said[3].replace("\N{NO-BREAK SPACE}", " ").startswith(f"Spent {spent:.4g} euro of 60 euro")
     lost = sum(t.charged for t in run.trials if t.value is None)
-    assert said[3].replace("\N{NO-BREAK SPACE}", " ") == (
+    assert said[4].replace("\N{NO-BREAK SPACE}", " ") == (
         f"Trials without a value cost {lost:.4g} euro of that ({100 * lost / spent:.0f} %)."
     )
-    assert said[4] == "No rule has ended it: it goes on, or was interrupted."
+    assert said[5] == "No rule has ended it: it goes on, or was interrupted."
 
 
 def test_why_it_ended_is_said():
@@ -53,6 +55,42 @@ def test_why_it_ended_is_said():
 def test_the_highest_is_called_so():
     said = standing(subject_of(run_of(at(0.5, 2.0), at(0.6, 3.0), direction="maximize")))
     assert said[0].startswith("The highest value is 3, from trial 1, found after spending 2")
+
+
+# The trial to choose --------------------------------------------------------------------------------------------------
+
+
+def recommendation(monkeypatch, run, number, low, high):
+    """What the optimizer is made to recommend: the sentences are tested here, the choice is its own."""
+    found = Recommendation(run.trials[number], (low + high) / 2, low, high)
+    monkeypatch.setattr(pbgi.Optimizer, "recommended", found)
+    return standing(subject_of(run))[1].replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_another_trial_than_the_best_is_recommended_and_why(monkeypatch):
+    rows = [at(0.2, 1.0), at(0.5, 0.5), at(0.6, 0.75)]
+    said = "Recommended is trial 2, whose value without noise is between 0.625 and 0.875, with a probability of 80 %, "
+    why = "rather than trial 1: values are noisy, and the lowest of many owes part of that to chance."
+    assert recommendation(monkeypatch, run_of(*rows), 2, 0.625, 0.875) == said + why
+    high = recommendation(monkeypatch, run_of(*rows, direction="maximize"), 2, 0.625, 0.875)
+    assert "rather than trial 0: values are noisy, and the highest of many" in high
+
+
+def test_the_best_trial_is_recommended(monkeypatch):
+    run = run_of(at(0.2, 1.0), at(0.5, 0.5))
+    noisy = "It is also the recommended trial; its value without noise is between 0.25 and 0.75, with a probability "
+    assert recommendation(monkeypatch, run, 1, 0.25, 0.75) == noisy + "of 80 %."
+    exact = "It is also the recommended trial: values show no noise."
+    assert recommendation(monkeypatch, run, 1, 0.5, 0.5) == exact
+
+
+def test_nothing_is_recommended_before_there_is_a_value():
+    assert not [
+        sentence
+        for name in ("empty", "all failed")
+        for sentence in standing(subject_of(ODD[name]()))
+        if "ecommended" in sentence
+    ]
 
 
 def test_a_best_point_at_a_bound_asks_for_a_wider_range():

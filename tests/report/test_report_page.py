@@ -9,13 +9,13 @@ import stat
 from html.parser import HTMLParser
 
 import pytest
-from report_runs import HOSTILE, ODD, hostile_study, ordinary, random_study
+from report_runs import HOSTILE, ODD, hostile_study, lucky, ordinary, random_study
 
 import pbgi
 from pbgi.report import figures, write_report
 from pbgi.report.page import report_page
 from pbgi.report.subject import subject_of
-from pbgi.report.wording import text
+from pbgi.report.wording import number, text
 
 
 class Page(HTMLParser):
@@ -50,6 +50,11 @@ class Page(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
+def rows_in_cards(subject):
+    """The parameters of the best trial, and of the recommended one where that is another."""
+    return len(subject.best.params) * (1 + (subject.recommended.trial.number != subject.best.number))
+
+
 @pytest.fixture(scope="module")
 def subject():
     return subject_of(ordinary(), unit="euro", name="demo")
@@ -71,13 +76,25 @@ def test_the_result_is_in_words_at_the_top(subject, written):
     assert f"from trial {subject.best.number}" in top
 
 
+def test_the_recommended_trial_is_beside_the_best_where_it_is_another():
+    subject = subject_of(lucky())
+    best, chosen = subject.best, subject.recommended
+    page = Page(report_page(subject))
+    top = page.text[: page.text.index("Where it stands")]
+    assert f"Best value {number(best.value, 6)} x {text(best.params['x'])}" in top
+    card = f"Recommended, value without noise {number(chosen.median, 6)} x {text(chosen.trial.params['x'])}"
+    assert card in top
+    only = Page(report_page(subject_of(ODD["one trial"]())))
+    assert "Recommended, value" not in only.text
+
+
 def test_all_plots_and_all_trials_are_there(subject, written):
     page = Page(written)
     data = [json.loads(body) for attrs, body in page.scripts if attrs.get("type") == "application/json"]
     expected = figures(subject)
     assert len(data) == len(expected)
     assert [len(figure["data"]) for figure in data] == [len(figure.data) for figure in expected.values()]
-    assert page.tags.count("tr") == len(subject.best.params) + 1 + len(subject.trials)
+    assert page.tags.count("tr") == rows_in_cards(subject) + 1 + len(subject.trials)
     assert "it broke" in page.text
     assert page.text.count("running") >= 1
 
@@ -133,7 +150,7 @@ def test_very_many_trials_are_cut(monkeypatch):
     monkeypatch.setattr("pbgi.report.page.MOST_ROWS", 5)
     subject = subject_of(random_study(9))
     page = Page(report_page(subject))
-    assert page.tags.count("tr") == len(subject.best.params) + 1 + 5
+    assert page.tags.count("tr") == rows_in_cards(subject) + 1 + 5
     assert "The latest 5 of 9." in page.text
 
 

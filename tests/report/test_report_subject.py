@@ -1,6 +1,7 @@
 """What is reported on: trials, charges and reasons are those of the source, whichever it is."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import optuna
@@ -11,9 +12,11 @@ from report_runs import (
     SPACE,
     cost_of,
     hostile_study,
+    lucky,
     ordinary,
     random_study,
     suggest_and_charge,
+    told,
     value_of,
 )
 
@@ -36,6 +39,35 @@ def test_an_optimizer_and_its_result():
     assert list(of_result.parameters) == ["rate", "depth", "kind"]  # what is fixed has nothing to show
     assert (of_result.unit, of_optimizer.unit) == ("s", "")
     assert subject_of(of_result) is of_result
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_a_lucky_value_is_the_best_and_not_recommended(direction):
+    run = lucky(direction)
+    subject = subject_of(run)
+    assert subject.best.params["x"] == pytest.approx(8 / 9)
+    assert subject.recommended == run.recommended
+    assert abs(subject.recommended.trial.params["x"] - 0.3) < 0.3  # the best without noise
+    assert subject.recommended.low < subject.recommended.median < subject.recommended.high
+
+
+def test_the_recommended_trial_is_one_of_the_study():
+    """The model does not see the first trial of it, so that its numbers are other ones."""
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.add_trial(optuna.trial.create_trial(state=optuna.trial.TrialState.FAIL))
+    study.optimize(suggest_and_charge, n_trials=6)
+    subject = subject_of(study)
+    seen = subject.optimizer.recommended.trial
+    assert subject.recommended.trial.number == seen.number + 1
+    assert subject.recommended.trial.params == study.trials[seen.number + 1].params
+    assert subject.recommended.trial.value == seen.value
+
+
+def test_nothing_is_recommended_where_the_model_does_not_know_the_best():
+    subject = subject_of(told(pbgi.Optimizer(SPACE, seed=0), 2))
+    others = tuple(number for number in subject.numbers if number != subject.best.number)
+    assert subject.recommended is not None
+    assert replace(subject, numbers=others).recommended is None
 
 
 def test_the_exchange_rate_is_the_rule_s_before_the_policy_s():

@@ -96,6 +96,11 @@ class Mirror:
         self._catch_up(self._optimizer, wanted)
         return self._optimizer
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers in the study of the optimizer's trials, in its order."""
+        return tuple(entry.number for entry in self._entries)
+
     def ask(self, number: int) -> Trial:
         """The next trial of the optimizer, for the trial of the study with this number."""
         assert self._optimizer is not None  # noqa: S101 (for the type checker: reflect comes first)
