@@ -1,13 +1,14 @@
 """What the defaults are worth: the regret of runs with the default model, rate and search, beside the alternatives.
 
-Models, each with the default policy: the default `GPConfig()`, the paper's `GPConfig.paper()`, and "broad", the default
-with a log-normal prior on length scales that widens with the dimension. Problems: Ackley, Levy and Rosenbrock as in the
+Models, each with the default policy: the default `GPConfig()`; "former", what the default was before outputs were
+warped, with its 2 (d + 1) starting points; the paper's `GPConfig.paper()`; and "broad", the default with a log-normal
+prior on length scales that widens with the dimension. Starts, on the exact problems: the default number of points, and
+1 or 2 for each of d + 1. Problems: Ackley, Levy and Rosenbrock as in the
 paper (d = 4, 8), exact and with noise of 2 % of the range of their values, at uniform cost and at a known one of
 1 + 20 mean(x). Rates, on the exact problems with values as they are, times 100 and divided by 100: `PBGID()`, which
 sets its first rate by itself, the same with half the largest EI per cost for a rate, and `PBGID(0.1)`. Searches, on the
-exact problems: one that begins from Sobol points and around the best points tried; one from Sobol points alone; and the
-engine's, which is the first for d < 8 or with integers, and beyond like the second, with other numbers of points and
-climbs. A run's regret is that of the function without noise at the point with the best value told, in units of the
+exact problems: the engine's, which begins from Sobol points and around the best points tried, and the paper's from Sobol
+points alone. A run's regret is that of the function without noise at the point with the best value told, in units of the
 function.
 
     python benchmarks/quality_defaults.py --seeds 8 --jobs 2           all of it, more than an hour of processor time
@@ -34,7 +35,7 @@ from quality_fit import NAMED
 from threadpoolctl import threadpool_limits
 
 import pbgi
-from paper.policies import SearchedFromSobol, SearchedNearBest
+from paper.policies import SearchedFromSobol
 from pbgi.gp_config import GPConfig, LogNormalPrior
 
 DIMENSIONS, DEFAULT_DIMENSIONS = (4, 8, 16), (4, 8)
@@ -43,11 +44,12 @@ NOISE = 0.02  # of the range: from the 5 % to the 95 % quantile of values at ran
 N_LEVELS = 21  # of a coordinate that is counted in steps
 SCALES = (1.0, 100.0, 0.01)
 FIXED_RATE = 0.1  # the paper's initial rate of PBGI-D
-MODELS = ("default", "paper", "broad")
+MODELS = ("default", "former", "paper", "broad")
+STARTS = ("default", "d + 1", "2 (d + 1)")
 RATES = {"automatic": pbgi.PBGID(), "half": pbgi.PBGID(initial_share=0.5), "fixed": pbgi.PBGID(FIXED_RATE)}
 ENGINE = "engine"  # the search as it is
-SEARCHES = ("near best", "sobol", ENGINE)
-STUDIES = ("models", "rates", "searches")
+SEARCHES = (ENGINE, "sobol")
+STUDIES = ("models", "starts", "rates", "searches")
 # Regrets below this share of the range are taken to be this: they are all as good as nothing.
 FLOOR = 1e-6
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -65,6 +67,7 @@ class Setting(NamedTuple):
     cost: str
     scale: float
     model: str
+    start: str
     rate: str
     search: str
     n_trials: int  # per dimension, that the budget is for
@@ -106,13 +109,22 @@ def value_range(function: str, d: int) -> float:
 def model_named(name: str, d: int) -> GPConfig:
     if name == "paper":
         return GPConfig.paper()
+    if name == "former":
+        return GPConfig(outputs="standardized")
     broad = LogNormalPrior(math.sqrt(2.0) + 0.5 * math.log(d), math.sqrt(3.0))
     return replace(GPConfig(), length_scale_prior=broad) if name == "broad" else GPConfig()
 
 
 def policy_of(setting: Setting) -> Any:
     policy = RATES[setting.rate]
-    return {ENGINE: policy, "near best": SearchedNearBest(policy), "sobol": SearchedFromSobol(policy)}[setting.search]
+    return {ENGINE: policy, "sobol": SearchedFromSobol(policy)}[setting.search]
+
+
+def n_startup_of(setting: Setting) -> int | None:
+    """How many points the start has; None for the default."""
+    if setting.model == "former":
+        return 2 * (setting.d + 1)
+    return {"default": None, "d + 1": setting.d + 1, "2 (d + 1)": 2 * (setting.d + 1)}[setting.start]
 
 
 def final_regret(setting: Setting) -> float:
@@ -132,6 +144,7 @@ def final_regret(setting: Setting) -> float:
         cost=pbgi.UniformCost() if setting.cost == "uniform" else pbgi.KnownCost(price, vectorised=True),
         policy=policy_of(setting),
         model=model_named(setting.model, d),
+        n_startup_trials=n_startup_of(setting),
         seed=setting.seed,
     )
     assert result.params is not None
@@ -147,18 +160,22 @@ def settings_of(
     """The runs of one seed; the comparisons share the runs they have in common."""
     problems = list(itertools.product(NAMED, dimensions))
     models = [
-        Setting(f, d, noisy, cost, 1.0, model, "automatic", ENGINE, n_trials, integers, seed)
+        Setting(f, d, noisy, cost, 1.0, model, "default", "automatic", ENGINE, n_trials, integers, seed)
         for (f, d), noisy, cost, model in itertools.product(problems, (False, True), costs, MODELS)
     ]
+    starts = [
+        Setting(f, d, False, cost, 1.0, "default", start, "automatic", ENGINE, n_trials, integers, seed)
+        for (f, d), cost, start in itertools.product(problems, costs, STARTS)
+    ]
     rates = [
-        Setting(f, d, False, cost, scale, "default", rate, ENGINE, n_trials, integers, seed)
+        Setting(f, d, False, cost, scale, "default", "default", rate, ENGINE, n_trials, integers, seed)
         for (f, d), cost, scale, rate in itertools.product(problems, costs, SCALES, RATES)
     ]
     searches = [
-        Setting(f, d, False, cost, 1.0, "default", "automatic", search, n_trials, integers, seed)
+        Setting(f, d, False, cost, 1.0, "default", "default", "automatic", search, n_trials, integers, seed)
         for (f, d), cost, search in itertools.product(problems, costs, SEARCHES)
     ]
-    studies = zip(STUDIES, (models, rates, searches), strict=True)
+    studies = zip(STUDIES, (models, starts, rates, searches), strict=True)
     return list(dict.fromkeys(setting for name, study in studies if only in (None, name) for setting in study))
 
 
@@ -254,6 +271,7 @@ def groups_of(problems: Mapping[tuple[Any, ...], Any]) -> dict[str, list[tuple[A
     for words in (
         lambda p: p[0],
         lambda p: f"d = {p[1]}",
+        lambda p: f"{p[0]}, d = {p[1]}",
         lambda p: "noisy" if p[2] else "exact",
         lambda p: f"{p[3]} cost",
         lambda p: f"values x {p[4]:g}",
@@ -279,15 +297,18 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=10, help="per dimension, that the budget is for")
     parser.add_argument("--integers", action="store_true", help="every other coordinate in 20 steps (uniform cost)")
     parser.add_argument("--only", choices=STUDIES, help="one of the comparisons")
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS, help="those compared")
     parser.add_argument("--json", type=Path, help="where to write the numbers")
     arguments = parser.parse_args()
     # Seed by seed, so that whatever time there is gives whole comparisons.
     costs = ("uniform",) if arguments.integers else arguments.costs
     problems = arguments.dimensions, costs, arguments.trials, arguments.integers, arguments.only
     settings = [setting for seed in range(arguments.seeds) for setting in settings_of(seed, *problems)]
+    settings = [setting for setting in settings if setting.model in arguments.models]
     regrets = run_all(settings, arguments.jobs, arguments.max_seconds)
     comparisons = (
-        compared({s: r for s, r in regrets.items() if s.scale == 1.0}, "model", MODELS, "models"),
+        compared({s: r for s, r in regrets.items() if s.scale == 1.0}, "model", tuple(arguments.models), "models"),
+        compared(regrets, "start", STARTS, "starts"),
         compared(
             {s: r for s, r in regrets.items() if s.model == "default"}, "rate", tuple(RATES), "first rate of PBGI-D"
         ),

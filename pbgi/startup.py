@@ -29,7 +29,7 @@ def default_n_startup(space: Space) -> int:
     """Half as many points as there are parameters, and enough for every choice of a parameter to be among them.
 
     The paper's 2 (d + 1) points take up most of a small budget before anything is learned from them. With a quarter as
-    many, runs are ahead at all times (`benchmarks/quality_start.py`).
+    many, runs are ahead at all times (`benchmarks/quality_defaults.py --only starts`).
     """
     choices = [
         len(levels) for levels, c in zip(space.grids, space.categorical, strict=True) if c and levels is not None
