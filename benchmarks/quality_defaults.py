@@ -6,10 +6,10 @@ prior on length scales that widens with the dimension. Starts, on the exact prob
 1 or 2 for each of d + 1. Problems: Ackley, Levy and Rosenbrock as in the
 paper (d = 4, 8), exact and with noise of 2 % of the range of their values, at uniform cost and at a known one of
 1 + 20 mean(x). Rates, on the exact problems with values as they are, times 100 and divided by 100: `PBGID()`, which
-sets its first rate by itself, the same with half the largest EI per cost for a rate, and `PBGID(0.1)`. Searches, on the
-exact problems: the engine's, which begins from Sobol points and around the best points tried, and the paper's from Sobol
-points alone. A run's regret is that of the function without noise at the point with the best value told, in units of the
-function.
+sets its first rate by itself, the same with half the largest EI per cost for a rate, and `PBGID(0.1)`. Searches, on
+the exact problems: the engine's, which begins from Sobol points and around the best points tried, and the paper's from
+Sobol points alone. A run's regret is that of the function without noise at the point with the best value told, in units
+of the function.
 
     python benchmarks/quality_defaults.py --seeds 8 --jobs 2           all of it, more than an hour of processor time
     python benchmarks/quality_defaults.py --seeds 2 --max-seconds 480  what can be done in that time

@@ -17,7 +17,7 @@ from threadpoolctl import ThreadpoolController
 
 from pbgi.arguments import refuse_unknown_arguments
 from pbgi.arrays import Floats
-from pbgi.cost import Cost, CostModel, KnownCost, LearnedCost, UniformCost, few
+from pbgi.cost import WARY, Cost, CostModel, KnownCost, LearnedCost, UniformCost, few
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
 from pbgi.fitting import cost_notes, fit_costs, fit_values, paid_trials
 from pbgi.gp_config import GPConfig
@@ -35,6 +35,7 @@ from pbgi.stopping import Situation, StopReason, StopRule
 # A trial fits what is left of the budget to within this share of it: ten trials of 0.1 fit a budget of 1, whatever
 # rounding says, and so do ten trials of a learned cost that has always been the same.
 ROUNDING, LEARNING = 1e-12, 1e-4
+LAST_SHARE = 0.1  # of the budget, over which wariness doubles
 # Variance of the noise, in units of the standardized values, below which a value is taken to be exact (as the paper's).
 NOISELESS = 1e-4
 INTERVAL_Z = 1.2815515655446004  # standard deviations: four in five of a Gaussian's draws are as near to its mean
@@ -401,6 +402,7 @@ class Optimizer:
             spent=self.spent,
             budget=self._budget,
             affordable=self._affordable(),
+            wary=self._wary(),
             failed_radius=np.array([failure_radius(t, len(trials)) for t in self._history.failed]),
         )
         return snapshot, record
@@ -421,6 +423,16 @@ class Optimizer:
             return math.inf
         exact = isinstance(self._settings.cost, KnownCost | UniformCost)
         return remaining * (1.0 + (ROUNDING if exact else LEARNING))
+
+    def _wary(self) -> float:
+        """How many deviations above its median a cost must fit: twice as many when the last of the budget is spent.
+
+        A search for the best point that just fits finds the one whose cost is underestimated the most. Near the end,
+        where that is a trial too many, little is lost by leaving it out.
+        """
+        if self._budget is None or self.remaining is None:
+            return WARY
+        return WARY * (1.0 + max(1.0 - self.remaining / (LAST_SHARE * self._budget), 0.0))
 
     def _points(self, trials: Any) -> Floats:
         """Unit-cube rows of the trials; each is converted once."""
