@@ -18,7 +18,7 @@ from pbgi.errors import InvalidInputError
 from pbgi.gp_config import GPConfig
 from pbgi.history import Trial
 from pbgi.model import ModelKind
-from pbgi.optimizer import Optimizer
+from pbgi.optimizer import Optimizer, Recommendation
 from pbgi.parameter import Parameter
 from pbgi.plain import Value, require_count
 from pbgi.policy import Policy
@@ -56,6 +56,11 @@ class Result:
     stop_reason: StopReason | None
     trials: tuple[Trial, ...] = field(repr=False)
     optimizer: Optimizer = field(repr=False)
+
+    @property
+    def recommended(self) -> Recommendation | None:
+        """The trial to go with where values are noisy; without noise the best one, see `Optimizer.recommended`."""
+        return self.optimizer.recommended
 
     def to_dataframe(self) -> Any:
         """The trials as a pandas DataFrame, a column per parameter; needs pandas."""

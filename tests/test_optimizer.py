@@ -697,3 +697,94 @@ def test_a_trial_that_cannot_be_is_not_adopted(wrong):
 
 
 SPACE_TO_SHARE = {"x": pbgi.Float(0.0, 1.0)}
+
+
+# What a user relies on ------------------------------------------------------------------------------------------------
+
+
+def test_without_noise_the_best_trial_is_recommended():
+    optimizer = Optimizer(PLANE, cost=pbgi.UniformCost(), seed=0)
+    assert optimizer.recommended is None
+    for _ in range(15):
+        trial = optimizer.ask()
+        optimizer.tell(trial, bowl(trial.params))
+    recommended = optimizer.recommended
+    assert recommended.trial == optimizer.best
+    assert recommended.low <= recommended.median <= recommended.high
+    assert recommended.median == pytest.approx(optimizer.best.value, abs=0.05)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_lucky_value_is_best_and_not_recommended(sign):
+    """Ten noisy values at a good point and one at a bad point that was lucky."""
+    direction = "minimize" if sign > 0 else "maximize"
+    optimizer = Optimizer({"x": Float(0, 1)}, direction=direction, model=pbgi.GPConfig(noisy=True), seed=0)
+    noise = np.random.default_rng(0)
+    for x in np.repeat([0.1, 0.3, 0.5, 0.7, 0.9], 8):
+        optimizer.tell({"x": float(x)}, sign * ((x - 0.3) ** 2 + 0.1 * noise.standard_normal()))
+    optimizer.tell({"x": 0.9}, sign * -0.4)
+    assert optimizer.best.params["x"] == 0.9
+    assert optimizer.recommended.trial.params["x"] != 0.9
+    assert optimizer.recommended.low < sign * 0.0 + 0.1
+    assert optimizer.recommended.high - optimizer.recommended.low < 0.3
+
+
+def test_one_point_is_recommended_without_a_model():
+    optimizer = Optimizer({"x": 1}, seed=0)
+    optimizer.tell({"x": 1}, 3.0)
+    recommended = optimizer.recommended
+    assert (recommended.median, recommended.low, recommended.high) == (3.0, 3.0, 3.0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_choice_is_tried_early(seed):
+    space = {"kind": Categorical(list("abcde")), "x": Float(0, 1)}
+    optimizer = Optimizer(space, cost=pbgi.UniformCost(), budget=100, seed=seed)
+    for _ in range(7):
+        trial = optimizer.ask()
+        optimizer.tell(trial, trial.params["x"])
+    assert {t.params["kind"] for t in optimizer.trials} == set("abcde")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_choice_is_not_left_for_good_after_one_bad_look(seed):
+    """Choice b is the better one at its best x and was first seen far from it."""
+    optimizer = Optimizer({"kind": Categorical(["a", "b"]), "x": Float(0, 1)}, cost=pbgi.UniformCost(), seed=seed)
+    optimizer.tell({"kind": "a", "x": 0.5}, 0.3, cost=1.0)
+    optimizer.tell({"kind": "b", "x": 0.9}, 2.0, cost=1.0)
+    for _ in range(20):
+        trial = optimizer.ask()
+        kind, x = trial.params["kind"], trial.params["x"]
+        optimizer.tell(trial, 0.25 + (x - 0.5) ** 2 if kind == "a" else 4.0 * (x - 0.2) ** 2, cost=1.0)
+    assert optimizer.best.params["kind"] == "b"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_with_a_small_budget_the_first_trials_do_not_sit_on_one_spot(seed):
+    """The middle costs an eighth of the budget; no two of the first five trials are near each other."""
+    space = {"a": Float(0, 1), "b": Float(0, 1), "c": Float(0, 1), "kind": Categorical(["x", "y"])}
+    optimizer = Optimizer(space, budget=8.0, seed=seed)
+    points = []
+    for _ in range(5):
+        trial = optimizer.ask()
+        points.append([trial.params[name] for name in "abc"])
+        optimizer.tell(trial, trial.params["a"] ** 2, cost=0.5 + trial.params["b"])
+    for i, here in enumerate(points):
+        for there in points[i + 1 :]:
+            assert max(abs(p - q) for p, q in zip(here, there, strict=True)) > 0.1
+
+
+@pytest.mark.parametrize("budget", [300.0, 1000.0])
+def test_a_learned_cost_does_not_overdraw_the_budget(budget):
+    """Costs from 1 to 1000, not known beforehand: in eight runs at most one may overspend, and by little."""
+    shares = []
+    for seed in range(8):
+        optimizer = Optimizer({"x": Float(0, 1), "y": Float(0, 1)}, budget=budget, seed=seed)
+        while optimizer.should_stop() is None:
+            trial = optimizer.ask()
+            x, y = trial.params.values()
+            optimizer.tell(trial, (x - 0.4) ** 2 + (y - 0.6) ** 2, cost=10.0 ** (3 * x))
+        shares.append(optimizer.spent / budget)
+    assert sum(share > 1.0 + 1e-9 for share in shares) <= 1
+    assert max(shares) < 1.1
+    assert np.mean(shares) > 0.95
