@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbgi.arrays import Bools, Floats
-from pbgi.cost import WARY, CostModel, fits
+from pbgi.cost import WARY, CostModel, fits, posterior_and_cost
 from pbgi.index import gittins_index, gittins_index_and_grad, log_h, log_h_and_grad
 from pbgi.maximize import Acquisition
 from pbgi.model import Model, Path
@@ -38,8 +38,7 @@ class GittinsIndex:
 
     def value_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
         """The index and its gradient: dg = dmean + (phi/Phi) dstd - std (h/Phi) dlog c."""
-        mean, std, dmean, dstd = self.model.posterior_with_grad(X)
-        log_cost, dlog_cost = self.cost.log_moment_and_grad(X, 1.0)
+        (mean, std, dmean, dstd), (log_cost, dlog_cost) = posterior_and_cost(self.model, self.cost, X, 1.0)
         index, by_std, by_log_cost = gittins_index_and_grad(mean, std, math.log(self.cost_scale) + log_cost)
         return index, dmean + by_std[:, None] * dstd + by_log_cost[:, None] * dlog_cost
 
@@ -63,8 +62,7 @@ class UnwarpedIndex:
 
     def value_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
         """The warped index and its gradient."""
-        mean, std, dmean, dstd = self.model.posterior_with_grad(X)
-        log_cost, dlog_cost = self.cost.log_moment_and_grad(X, 1.0)
+        (mean, std, dmean, dstd), (log_cost, dlog_cost) = posterior_and_cost(self.model, self.cost, X, 1.0)
         index, *slopes = self.warp.index_and_grad(mean, std, math.log(self.cost_scale) + log_cost)
         parts = zip(slopes, (dmean, dstd, dlog_cost), strict=True)
         return index, sum((slope[:, None] * part for slope, part in parts), np.zeros(X.shape))
@@ -93,13 +91,16 @@ class LogExpectedImprovement:
 
     def value_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
         """The logarithm and its gradient."""
-        mean, std, dmean, dstd = self.model.posterior_with_grad(X)
+        if self.cost_power != 0:
+            posterior, (moment, dmoment) = posterior_and_cost(self.model, self.cost, X, self.cost_power)
+        else:
+            posterior = self.model.posterior_with_grad(X)
+        mean, std, dmean, dstd = posterior
         z = self._z(mean, std)
         value, slope = log_h_and_grad(z)
         value = value + np.log(std)
         gradient = (slope[:, None] * (dmean - z[:, None] * dstd) + dstd) / std[:, None]
         if self.cost_power != 0:
-            moment, dmoment = self.cost.log_moment_and_grad(X, self.cost_power)
             sign = math.copysign(1.0, self.cost_power)
             value, gradient = value - sign * moment, gradient - sign * dmoment
         return value, gradient

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from pbgi.arrays import Bools, Floats
-from pbgi.gp import GP
+from pbgi.gp import GP, Pair, PosteriorWithGrad
 from pbgi.gp_config import GPConfig, Hyperparameters
 from pbgi.gp_fit import fit_gp
 from pbgi.kernel import CATEGORY_DISTANCE
@@ -158,6 +158,22 @@ def few(dimension: int) -> int:
     return 2 * (dimension + 1) + 1
 
 
+class _Asked(Protocol):
+    def posterior_with_grad(self, X: Floats) -> PosteriorWithGrad: ...
+
+
+def posterior_and_cost(
+    model: _Asked, cost: CostModel, X: Floats, power: float
+) -> tuple[PosteriorWithGrad, tuple[Floats, Floats]]:
+    """What a model of values says of points X (m, d), and the `log_moment_and_grad` of their cost.
+
+    Two Gaussian processes answer in one pass.
+    """
+    if isinstance(cost, _Learned) and isinstance(model, GP):
+        return cost.beside(model, X, power)
+    return model.posterior_with_grad(X), cost.log_moment_and_grad(X, power)
+
+
 class _Uniform:
     hyperparameters = None
 
@@ -194,7 +210,8 @@ class _Known:
 class _Learned:
     def __init__(self, gp: GP, trend: Trend, factor: _Known | None, hyperparameters: Hyperparameters | None) -> None:
         self._gp, self._trend, self._factor, self.hyperparameters = gp, trend, factor, hyperparameters
-        self._last: tuple[Floats, Floats, Floats] | None = None
+        self._last: tuple[Floats, Floats, Floats] | None = None  # points, mean and variance of the logarithm
+        self._pair: Pair | None = None
 
     def log_moment(self, X: Floats, power: float) -> Floats:
         """Log-normal: E[c^p] = exp(p m + p^2 v / 2)."""
@@ -209,13 +226,25 @@ class _Learned:
         return upper if self._factor is None else upper + self._factor.log_upper(X, z)
 
     def log_moment_and_grad(self, X: Floats, power: float) -> tuple[Floats, Floats]:
-        residual, std, dresidual, dstd = self._gp.posterior_with_grad(X)
-        trend, dtrend = self._trend.variance_and_grad(X)
-        # The line is uncertain as far as what it leaves is: where a cost was paid, both are known together.
-        unknown, dunknown = std**2 / self._gp.prior_variance, 2.0 * std[:, None] * dstd / self._gp.prior_variance
-        mean, variance = self._trend(X) + residual, std**2 + unknown * trend
+        return self._moment_and_grad(self._gp.posterior_with_grad(X), X, power)
+
+    def beside(self, gp: GP, X: Floats, power: float) -> tuple[PosteriorWithGrad, tuple[Floats, Floats]]:
+        """The posterior of a process of values, and `log_moment_and_grad`: together they take less time than alone."""
+        if self._pair is None or self._pair.first is not gp:
+            self._pair = Pair(gp, self._gp)
+        of_values, of_costs = self._pair.posterior_with_grad(X)
+        return of_values, self._moment_and_grad(of_costs, X, power)
+
+    def _moment_and_grad(self, posterior: PosteriorWithGrad, X: Floats, power: float) -> tuple[Floats, Floats]:
+        residual, std, dresidual, dstd = posterior
+        mean, variance, dvariance = self._trend(X) + residual, std**2, 2.0 * std[:, None] * dstd
+        if self._trend.is_uncertain:
+            # The line is uncertain as far as what it leaves is: where a cost was paid, both are known together.
+            line, dline = self._trend.variance_and_grad(X)
+            share = line / self._gp.prior_variance
+            dvariance = dvariance * (1.0 + share[:, None]) + variance[:, None] * dline / self._gp.prior_variance
+            variance = variance * (1.0 + share)
         self._last = X.copy(), mean, variance
-        dvariance = 2.0 * std[:, None] * dstd + dunknown * trend[:, None] + unknown[:, None] * dtrend
         moment = power * mean + 0.5 * power**2 * variance
         gradient = power * (dresidual + self._trend.slopes) + 0.5 * power**2 * dvariance
         if self._factor is not None:
@@ -225,9 +254,11 @@ class _Learned:
 
     def _posterior(self, X: Floats) -> tuple[Floats, Floats]:
         """Of a search the points are asked twice: what they are worth, and whether they can be afforded."""
-        if self._last is None or not np.array_equal(self._last[0], X):
+        last = self._last
+        if last is None or last[0].shape != X.shape or not (last[0] == X).all():
             residual, std = self._gp.posterior(X)
-            trend, _ = self._trend.variance_and_grad(X)
-            variance = std**2 * (1.0 + trend / self._gp.prior_variance)
-            self._last = X.copy(), self._trend(X) + residual, variance
-        return self._last[1], self._last[2]
+            variance = std**2
+            if self._trend.is_uncertain:
+                variance = variance * (1.0 + self._trend.variance_and_grad(X)[0] / self._gp.prior_variance)
+            last = self._last = X.copy(), self._trend(X) + residual, variance
+        return last[1], last[2]

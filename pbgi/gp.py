@@ -6,15 +6,15 @@ Values are standardised first; hyperparameters are in standardised units, predic
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbgi.arrays import Bools, Floats
+from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 from pbgi.gp_algebra import (
-    LARGEST,
-    SMALLEST,
     Data,
     cholesky,
     inverse_factor,
@@ -25,10 +25,11 @@ from pbgi.gp_algebra import (
     times_transposed,
 )
 from pbgi.gp_config import GPConfig, Hyperparameters, LogPrior, log_parameters
+from pbgi.gp_predict import Predictor
 from pbgi.kernel import CrossCovariance, PriorDraw, kernel_named, row_blocks
 
-# Variance below this fraction of the prior variance is rounding error.
-VARIANCE_FLOOR = 1e-12
+PosteriorWithGrad: TypeAlias = tuple[Floats, Floats, Floats, Floats]
+"""Mean (m,), standard deviation (m,) and their gradients (m, d)."""
 
 
 def build_gp(data: Data, config: GPConfig, hyperparameters: Hyperparameters, mean: float | None) -> "GP":
@@ -136,42 +137,17 @@ class GP:
         The standard deviation is never below a millionth of the prior's.
         """
         X = self._points(X)
-        mean, variance = np.empty(len(X)), np.empty(len(X))
         with np.errstate(all="ignore"):
-            for rows in row_blocks(len(X), len(self._alpha)):
-                covariance = self._covariance.value(X[rows])
-                mean[rows] = covariance @ self._alpha
-                explained = times_transposed(covariance, self._inverse)
-                variance[rows] = np.vecdot(explained, explained)
-            std, _ = self._std(variance)
-            return self._value(mean), self._spread(std)
+            return self._predictor(X)
 
-    def posterior_with_grad(self, X: ArrayLike) -> tuple[Floats, Floats, Floats, Floats]:
+    def posterior_with_grad(self, X: ArrayLike) -> PosteriorWithGrad:
         """Mean (m,), standard deviation (m,) and their gradients (m, d) in X, which are zero in categories.
 
         Where the standard deviation is at its floor (a point told without noise) its gradient is given as zero.
         """
         X = self._points(X)
         with np.errstate(all="ignore"):
-            blocks = [self._explain(X[rows]) for rows in row_blocks(len(X), len(self._alpha))]
-            # A search asks for a few points hundreds of times: one block is the rule.
-            parts = blocks[0] if len(blocks) == 1 else (np.concatenate(part) for part in zip(*blocks, strict=True))
-            mean, variance, dmean, dvariance = parts
-            std, free = self._std(variance)
-            dstd = np.where(free, -1.0 / std, 0.0)[:, None] * dvariance
-            return self._value(mean), self._spread(std), _bounded(dmean * self._scale), _bounded(dstd * self._scale)
-
-    def _explain(self, X: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Mean, explained variance, gradient of the mean and half the gradient of the explained variance."""
-        covariance, slope = self._covariance.value_and_slope(X)
-        mean = covariance @ self._alpha
-        explained = times_transposed(covariance, self._inverse)
-        variance = np.vecdot(explained, explained)
-        weights = np.empty((2, *slope.shape))
-        np.multiply(slope, self._alpha, out=weights[0])
-        np.multiply(slope, times(explained, self._inverse), out=weights[1])
-        dmean, dvariance = self._covariance.pull(X, weights)
-        return mean, variance, dmean, dvariance
+            return self._predictor.with_grad(X)
 
     def condition_on_pending(self, X: ArrayLike) -> "GP":
         """The posterior once the points X (k, d) have been evaluated too, before their values are known.
@@ -215,23 +191,34 @@ class GP:
         X = np.asarray(X, dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != self._covariance.X.shape[1]:
             raise InvalidInputError(f"X must be (m, {self._covariance.X.shape[1]}); got shape {X.shape}")
-        if not np.isfinite(X).all():
+        if not math.isfinite(np.vdot(X, X)) and not np.isfinite(X).all():  # the first is fast, and enough as a rule
             raise InvalidInputError(f"X must be finite; got {X[~np.isfinite(X)][0]}")
         return X
 
-    def _std(self, explained: Floats) -> tuple[Floats, Bools]:
-        """Standardised deviation from the variance that the data explain, and where it is above its floor."""
-        prior = self.hyperparameters.output_scale
-        variance = prior - explained
-        free = variance > VARIANCE_FLOOR * prior
-        return np.sqrt(np.where(free, variance, VARIANCE_FLOOR * prior)), free
+    @cached_property
+    def _predictor(self) -> Predictor:
+        return Predictor(self._covariance, self._inverse, self._alpha, self._mean, self._scale, self._centre)
 
-    def _value(self, standardised: Floats) -> Floats:
-        """Back to the units of the values told."""
-        return _bounded((self._mean + standardised) * self._scale + self._centre)
 
-    def _spread(self, std: Floats) -> Floats:
-        return np.minimum(np.maximum(std * self._scale, SMALLEST), LARGEST)
+class Pair:
+    """Two processes that are asked for the same points, in one pass where they stand on one design.
+
+    Attributes:
+        first, second: The processes.
+    """
+
+    def __init__(self, first: GP, second: GP) -> None:
+        self.first, self.second = first, second
+        self._together = Predictor.together([first._predictor, second._predictor])
+
+    def posterior_with_grad(self, X: ArrayLike) -> tuple[PosteriorWithGrad, PosteriorWithGrad]:
+        """What `GP.posterior_with_grad` says of both."""
+        if self._together is None:
+            return self.first.posterior_with_grad(X), self.second.posterior_with_grad(X)
+        X = self.first._points(X)
+        with np.errstate(all="ignore"):
+            mean, std, dmean, dstd = self._together.with_grad(X)
+        return (mean[0], std[0], dmean[0], dstd[0]), (mean[1], std[1], dmean[1], dstd[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,8 +240,5 @@ class SamplePath:
                 prior, dprior = self._prior.value_and_gradient(X[rows])
                 value[rows] = prior + covariance @ self._weights
                 gradient[rows] = dprior + gp._covariance.pull(X[rows], slope * self._weights)
-            return gp._value(value), _bounded(gradient * gp._scale)
-
-
-def _bounded(x: Floats) -> Floats:
-    return np.minimum(np.maximum(x, -LARGEST), LARGEST)
+            predictor = gp._predictor
+            return predictor.value(value), predictor.bounded(gradient * gp._scale)

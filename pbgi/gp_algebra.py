@@ -19,6 +19,8 @@ SMALLEST, LARGEST = float(np.finfo(np.float64).smallest_subnormal), float(np.fin
 QUANTUM = 2.0**-32
 # Added to the diagonal, relative to it, until the matrix has a Cholesky factor.
 JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4)
+# Sizes of a triangle, and of what it is multiplied with, up to which its zeros are not worth leaving out.
+SMALL_TRIANGLE, SMALL_ROWS = 64, 1024
 
 
 class Data(NamedTuple):
@@ -101,13 +103,22 @@ def inverse_factor(factor: Floats) -> Floats:
 
 
 def times_transposed(rows: Floats, inverse: Floats) -> Floats:
-    """The product rows @ inverse.T for a lower triangle, in place: half the work of a full product."""
+    """The product rows @ inverse.T for a lower triangle; large rows are overwritten."""
+    if _is_small(rows, inverse):
+        return rows @ inverse.T
     return np.asarray(blas.dtrmm(1.0, inverse.T, rows.T, trans_a=1, overwrite_b=1).T)
 
 
 def times(rows: Floats, inverse: Floats) -> Floats:
     """The product rows @ inverse for a lower triangle."""
+    if _is_small(rows, inverse):
+        return rows @ inverse
     return np.asarray(blas.dtrmm(1.0, inverse.T, rows.T).T)
+
+
+def _is_small(rows: Floats, triangle: Floats) -> bool:
+    """Whether a full product takes less time than one that leaves out the zeros of the triangle."""
+    return len(triangle) <= SMALL_TRIANGLE or rows.size <= SMALL_ROWS
 
 
 class Solution(NamedTuple):

@@ -40,8 +40,9 @@ SQRT_HALF_PI = math.sqrt(0.5 * math.pi)
 # FRACTION_DEPTH levels is exact to 3e-15; on this side erfcx is the better one.
 FRACTION_FROM = 8.0
 FRACTION_DEPTH = 14
-# The start (`_start`) is within 0.13 of the root everywhere; Halley triples the digits with each step.
-HALLEY_STEPS = 2
+# Halley triples the digits with each step: two steps from `_start`, which is within 0.13 of the root everywhere, or one
+# from the table (`_near`), which covers what a search meets and is within 1e-6.
+TABLE_FROM, TABLE_TO, TABLE_STEP = -512.0, 4.0, 0.125
 # Where log_ratio is less than this the root, and all steps towards it, are below zero (the root is -0.5 there).
 CLEARLY_BELOW = -1.6
 # Tensors of up to this many numbers are computed by NumPy: two hundred small operations take torch several times as
@@ -58,13 +59,13 @@ class _Backend(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """What is known at z; `a`, `tail` and `log_tail` are about |z|."""
+    """What is known at z; `a`, `product` and `tail` are about |z|."""
 
     z: Array
     below: Array  # z <= 0
     a: Array  # |z|
+    product: Array  # h(-a) / phi(a)
     tail: Array  # h(-a)
-    log_tail: Array  # log h(-a) + a^2 / 2
     h_above: Array  # h(a)
     lam: Array  # phi(z) / Phi(z)
     r: Array  # h(z) / Phi(z)
@@ -137,8 +138,8 @@ def gittins_index_and_grad(mean: Array, std: Array, log_cost: Array) -> tuple[Ar
     """
     backend, (mean, std, log_cost) = _prepare(mean=mean, std=std, log_cost=log_cost)
     _require_finite("mean", mean, backend)
-    _require("std", std, backend.xp.isfinite(std) & (std >= 0), "finite and not negative")
-    _require("log_cost", log_cost, backend.xp.isfinite(log_cost), LOG_COST_RULE)
+    _require_finite("std", std, backend, "finite and not negative", least=0.0)
+    _require_finite("log_cost", log_cost, backend, LOG_COST_RULE)
     with np.errstate(all="ignore"):
         offset, lam, slope = _run(backend, _index_outputs, _index_partials, std, log_cost)
         index = _at_most(backend, _at_least(backend, mean + offset, -backend.largest), backend.largest)
@@ -167,15 +168,17 @@ def _mills(backend: _Backend, a: Array) -> tuple[Array, Array]:
     r = 1/(a + 2/(a + 3/(a + ...))), and there m = 1/(a + r).
     """
     xp = backend.xp
-    r = 1.0 / (SQRT_HALF_PI * backend.erfcx(SQRT_HALF * a)) - a
-    far = a > FRACTION_FROM
+    m = SQRT_HALF_PI * backend.erfcx(SQRT_HALF * a)
+    r = 1.0 / m - a
     # The fraction is a quarter of the work and rarely needed. A device is not asked: the answer would make it wait.
-    if xp is not np or far.any():
-        fraction = a
-        for k in range(FRACTION_DEPTH, 1, -1):
-            fraction = a + k / fraction
-        r = xp.where(far, 1.0 / fraction, r)
-    return 1.0 / (a + r), r
+    if xp is np and a.size and a.max() <= FRACTION_FROM:
+        return m, r
+    far = a > FRACTION_FROM
+    fraction = a
+    for k in range(FRACTION_DEPTH, 1, -1):
+        fraction = a + k / fraction
+    r = xp.where(far, 1.0 / fraction, r)
+    return xp.where(far, 1.0 / (a + r), m), r
 
 
 def _at(backend: _Backend, z: Array) -> _Point:
@@ -184,18 +187,19 @@ def _at(backend: _Backend, z: Array) -> _Point:
     a = xp.abs(z)
     m, r = _mills(backend, a)
     density = INV_SQRT_2PI * xp.exp(-(0.5 * a) * a)
-    tail = density * (r * m)
-    cdf = 1.0 - density * m
+    product = r * m
+    tail = density * product
+    cdf, h_above = 1.0 - density * m, a + tail
     below = z <= 0
     return _Point(
         z=z,
         below=below,
         a=a,
+        product=product,
         tail=tail,
-        log_tail=xp.log(r) + xp.log(m) - LOG_SQRT_2PI,
-        h_above=a + tail,
+        h_above=h_above,
         lam=xp.where(below, a + r, density / cdf),
-        r=xp.where(below, r, (a + tail) / cdf),
+        r=xp.where(below, r, h_above / cdf),
     )
 
 
@@ -227,7 +231,7 @@ def _halley(backend: _Backend, z: Array, log_ratio: Array, ratio: Array) -> Arra
     xp = backend.xp
     at = _at(backend, z)
     # Below zero the large parts of f cancel first; above zero log1p keeps the digits that log(h) would round away.
-    f_below = (-(0.5 * at.a) * at.a - log_ratio) + at.log_tail
+    f_below = (-(0.5 * at.a) * at.a - log_ratio) + (xp.log(at.product) - LOG_SQRT_2PI)
     f = xp.where(at.below, f_below, xp.log1p((at.h_above - ratio) / ratio))
     return z - f * at.r / (1.0 + 0.5 * f * (1.0 - at.lam * at.r))
 
@@ -235,10 +239,13 @@ def _halley(backend: _Backend, z: Array, log_ratio: Array, ratio: Array) -> Arra
 def _root(backend: _Backend, log_ratio: Array) -> _Point:
     """The point where log h(z) = log_ratio."""
     ratio = _at_most(backend, backend.xp.exp(log_ratio), backend.largest)
-    z = _start(backend, log_ratio, ratio)
-    for _ in range(HALLEY_STEPS):
-        z = _halley(backend, z, log_ratio, ratio)
-    return _at(backend, z)
+
+    def closer(z: Array) -> Array:
+        return _halley(backend, z, log_ratio, ratio)
+
+    if backend.xp is np:
+        return _at(backend, closer(_near(log_ratio, lambda: closer(_start(backend, log_ratio, ratio)))))
+    return _at(backend, closer(closer(_start(backend, log_ratio, ratio))))
 
 
 def _root_below(backend: _Backend, log_ratio: Array) -> tuple[Array, Array, Array]:
@@ -246,13 +253,50 @@ def _root_below(backend: _Backend, log_ratio: Array) -> tuple[Array, Array, Arra
 
     Such are nearly all the points that a search for the next trial looks at.
     """
-    t = _start_below(backend, log_ratio)
-    for _ in range(HALLEY_STEPS):
+
+    def closer(t: Array) -> Array:
         m, r = _mills(backend, t)
-        f = (-(0.5 * t) * t - log_ratio) + (np.log(r) + np.log(m) - LOG_SQRT_2PI)
-        t = t + f * r / (1.0 + 0.5 * f * (1.0 - (t + r) * r))
+        f = (-(0.5 * t) * t - log_ratio) + (np.log(r * m) - LOG_SQRT_2PI)
+        return t + f * r / (1.0 + 0.5 * f * (1.0 - (t + r) * r))
+
+    t = closer(-_near(log_ratio, lambda: -closer(_start_below(backend, log_ratio))))
     _, r = _mills(backend, t)
     return t, t + r, r
+
+
+# A table of roots: one Halley step from it, where a start that knows nothing takes two. For NumPy only: a device would
+# have to be sent the table.
+
+
+def _near(log_ratio: Array, beyond: Callable[[], Array]) -> Array:
+    """Roots to six digits by the table; those beyond its ends are taken from `beyond()`."""
+    inside = (log_ratio >= TABLE_FROM) & (log_ratio < TABLE_TO)
+    if inside.all():
+        return _interpolated(log_ratio)
+    return np.where(inside, _interpolated(np.where(inside, log_ratio, TABLE_FROM)), beyond())
+
+
+def _interpolated(log_ratio: Array) -> Array:
+    position = (log_ratio - TABLE_FROM) * (1.0 / TABLE_STEP)
+    cell = position.astype(np.intp)
+    c0, c1, c2, c3 = _table().take(cell, axis=1)
+    share = position - cell
+    return ((c3 * share + c2) * share + c1) * share + c0
+
+
+@cache
+def _table() -> Array:
+    """Coefficients (4, cells) of the cubics that have the roots and their slopes dz/dlog_ratio = r at the nodes."""
+    backend = _numpy()
+    # One cell more than is asked for: just below the upper end a position may be rounded up.
+    log_ratio = np.arange(TABLE_FROM, TABLE_TO + 1.5 * TABLE_STEP, TABLE_STEP)
+    ratio = np.exp(log_ratio)
+    z = _start(backend, log_ratio, ratio)
+    for _ in range(2):
+        z = _halley(backend, z, log_ratio, ratio)
+    slope = TABLE_STEP * _at(backend, z).r
+    rise, first, last = np.diff(z), slope[:-1], slope[1:]
+    return np.stack([z[:-1], first, 3.0 * rise - 2.0 * first - last, first + last - 2.0 * rise])
 
 
 # What the public functions return, with partial derivatives for torch ----------------------------------------------
@@ -262,7 +306,8 @@ def _log_h_outputs(backend: _Backend, z: Array) -> tuple[Array, ...]:
     """(log h, its derivative 1/r, lam)."""
     xp = backend.xp
     at = _at(backend, z)
-    value = xp.where(at.below, at.log_tail - (0.5 * at.a) * at.a, xp.log(at.h_above))
+    log_tail = xp.log(at.product) - LOG_SQRT_2PI - (0.5 * at.a) * at.a
+    value = xp.where(at.below, log_tail, xp.log(at.h_above))
     return _at_least(backend, value, -backend.largest), 1.0 / at.r, at.lam
 
 
@@ -332,6 +377,9 @@ def _run(backend: _Backend, outputs: Any, partials: Any, *inputs: Array) -> tupl
 
 def _prepare(**arguments: Array) -> tuple[_Backend, tuple[Array, ...]]:
     """Turn the arguments into arrays of one kind, dtype and shape."""
+    given = tuple(arguments.values())
+    if all(type(x) is np.ndarray and x.dtype == np.float64 and x.shape == given[0].shape for x in given):
+        return _numpy(), given
     torch = sys.modules.get("torch")
     if torch is not None and any(isinstance(x, torch.Tensor) for x in arguments.values()):
         backend, arrays = _as_tensors(torch, arguments)
@@ -384,12 +432,12 @@ def _as_tensors(torch: Any, arguments: dict[str, Array]) -> tuple[_Backend, list
     return _Backend(torch, torch.special.erfcx, torch.finfo(dtype).max), arrays
 
 
-def _require_finite(name: str, x: Array, backend: _Backend) -> None:
-    _require(name, x, backend.xp.isfinite(x), "finite")
-
-
-def _require(name: str, x: Array, holds: Array, rule: str) -> None:
-    """Raise unless `holds` everywhere, showing the first value that breaks the rule."""
+def _require_finite(name: str, x: Array, backend: _Backend, rule: str = "finite", least: float = -math.inf) -> None:
+    """Raise unless all of x is finite and at least `least`, showing the first value that breaks the rule."""
+    # On small arrays a sum of squares takes a fifth of the time of a comparison; that it overflows proves nothing.
+    if backend.xp is np and x.size and math.isfinite(np.vdot(x, x)) and (least == -math.inf or x.min() >= least):
+        return
+    holds = backend.xp.isfinite(x) & (x >= least)
     if bool(holds.all()):
         return
     position = int((~holds).reshape(-1).nonzero()[0][0])

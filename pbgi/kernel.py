@@ -33,6 +33,7 @@ BLOCK_SIZE = 2**17
 # Between two different categories: a little less than between two random numbers of the unit interval (0.41, root mean
 # square). Length scales have one prior for both; at a distance of one, each category would be learned by itself.
 CATEGORY_DISTANCE = 0.3
+MINUS_TWO = np.array([[-2.0]])
 
 
 class Kernel(NamedTuple):
@@ -118,6 +119,8 @@ class Embedding:
     def of(cls, X: Floats, categorical: Bools) -> "Embedding":
         """The embedding for the design X (n, d), with the mask (d,) of categorical inputs."""
         numbers = np.flatnonzero(~categorical)
+        if len(numbers) == len(categorical):  # no categories: the rule, and several times as fast
+            return cls(numbers, X.mean(axis=0), (), numbers)
         codes = tuple((int(k), np.unique(X[:, k])) for k in np.flatnonzero(categorical))
         owner = np.concatenate([numbers, *(np.full(len(seen) + 1, k) for k, seen in codes)]).astype(np.intp)
         return cls(numbers, X[:, numbers].mean(axis=0), codes, owner)
@@ -133,29 +136,32 @@ class Embedding:
         return np.concatenate(columns, axis=1)
 
 
-def _left_wing(Z: Floats) -> Floats:
-    """Rows (-2 z, |z|^2, 1): their products with those of a right wing are the squared distances."""
+def _left_wing(Z: Floats, scale: Floats) -> Floats:
+    """Rows (-2 z, 4 |z|^2, 1), for -2 z = Z * scale: their products with a right wing's are the squared distances.
+
+    Scales (*batch, 1, D) give as many wings (*batch, n, D + 2).
+    """
     n, width = Z.shape
-    left = np.empty((n, width + 2))
-    np.multiply(Z, -2.0, out=left[:, :width])
-    np.vecdot(Z, Z, out=left[:, width])
-    left[:, width + 1] = 1.0
+    left = np.empty((*scale.shape[:-2], n, width + 2))
+    doubled = np.multiply(Z, scale, out=left[..., :width])
+    np.vecdot(doubled, doubled, out=left[..., width])
+    left[..., width + 1] = 1.0
     return left
 
 
 def _right_wing(Z: Floats) -> Floats:
-    """Rows (z, 1, |z|^2)."""
-    n, width = Z.shape
-    right = np.empty((n, width + 2))
-    right[:, :width] = Z
-    right[:, width] = 1.0
-    np.vecdot(Z, Z, out=right[:, width + 1])
+    """Rows (z, 1/4, |z|^2)."""
+    *shape, width = Z.shape
+    right = np.empty((*shape, width + 2))
+    right[..., :width] = Z
+    right[..., width] = 0.25
+    np.vecdot(Z, Z, out=right[..., width + 1])
     return right
 
 
 def _squared_distances(left: Floats, right: Floats) -> Floats:
     """r2, with an absolute error of a few eps |z|^2, as rho needs it: rho is linear in r2 at zero."""
-    r2: Floats = left @ right.T
+    r2: Floats = left @ right.mT
     return np.maximum(r2, 0.0, out=r2)
 
 
@@ -179,7 +185,7 @@ class Gram:
     def correlation(self, length_scales: Floats) -> Floats:
         """The rho of all pairs, (n, n)."""
         self._scaled = self._points / length_scales[self._owner]
-        left, self._right = _left_wing(self._scaled), _right_wing(self._scaled)
+        left, self._right = _left_wing(self._scaled, MINUS_TWO), _right_wing(self._scaled)
         for rows, columns in self._blocks():
             r2 = _squared_distances(left[rows], self._right[columns])
             self._matrix[rows, columns], self._slope[rows, columns] = self._kernel.value_and_slope(r2)
@@ -200,9 +206,14 @@ class Gram:
         # A point is at distance zero from itself: left in, its large weight would only cancel, with rounding.
         inverse.flat[:: self._n + 1] = 0.0
         Z = self._scaled
-        product = blas.dsymm(1.0, inverse.T, self._right[:, :-1])  # of the points and of a column of ones
-        spread = np.einsum("ik,ik->k", Z, Z * product[:, -1:] - product[:, :-1])
-        return np.asarray(-4.0 * np.bincount(self._owner, weights=spread, minlength=self._d), dtype=np.float64)
+        product = blas.dsymm(1.0, inverse.T, self._right[:, :-1])  # of the points and of a column of quarters
+        gap = Z * (4.0 * product[:, -1:])
+        gap -= product[:, :-1]
+        spread: Floats = np.vecdot(Z.T, gap.T)
+        spread *= -4.0
+        if len(spread) == self._d:  # no categories
+            return spread
+        return np.asarray(np.bincount(self._owner, weights=spread, minlength=self._d), dtype=np.float64)
 
     def log_length_products(self, U: Floats) -> Floats:
         """sum_j U_jp d rho_ij / d log ell_k, (d, n, p), for U (n, p), at the last length scales."""
@@ -223,26 +234,41 @@ class Gram:
 
     def _blocks(self) -> Iterator[tuple[slice, slice]]:
         """Blocks of rows that cover the lower triangle."""
-        step = max(64, BLOCK_SIZE // (2 * self._n))
+        step = max(64, min(BLOCK_SIZE // (2 * self._n), (self._n + 1) // 2))  # two at least: a quarter is left out
         for start in range(0, self._n, step):
             stop = min(start + step, self._n)
             yield slice(start, stop), slice(0, stop)
 
 
 class CrossCovariance:
-    """Covariance output_scale * rho between any points and a design, with gradients in the points."""
+    """Covariance output_scale * rho between any points and a design, with gradients in the points.
+
+    Several sets of length scales (*batch, d), with as many output scales (*batch,), give as many covariances.
+    """
 
     def __init__(
-        self, kernel: Kernel, X: Floats, categorical: Bools, length_scales: Floats, output_scale: float
+        self, kernel: Kernel, X: Floats, categorical: Bools, length_scales: Floats, output_scale: Floats | float
     ) -> None:
         self.kernel = kernel
         self.X = X
         self.categorical = categorical
         self.length_scales = length_scales
         self.output_scale = output_scale
+        self._factor = np.asarray(output_scale)[..., None, None]
         self._embedding = Embedding.of(X, categorical)
-        self._inverse_scales = 1.0 / length_scales[self._embedding.owner]
-        self._design = _right_wing(self._embedding(X) * self._inverse_scales)
+        embedded, inverse_scales = self._embedding(X), 1.0 / length_scales[..., None, self._embedding.owner]
+        self._design = _right_wing(embedded * inverse_scales)
+        self._left_scale = -2.0 * inverse_scales
+        # What `pull` multiplies: numbers, not scaled, and ones.
+        numbers = self._embedding.numbers
+        self._pulled = np.ones((len(X), len(numbers) + 1))
+        self._pulled[:, :-1] = embedded[:, : len(numbers)]
+        self._pull_scale = 2.0 / length_scales[..., None, numbers] ** 2
+
+    def is_like(self, other: "CrossCovariance") -> bool:
+        """Whether kernel and design are the same."""
+        same_design = np.array_equal(self.X, other.X) and np.array_equal(self.categorical, other.categorical)
+        return self.kernel is other.kernel and same_design
 
     def extended(self, X: Floats) -> "CrossCovariance":
         """The same with the points X (k, d) after those of the design."""
@@ -250,34 +276,35 @@ class CrossCovariance:
         return CrossCovariance(self.kernel, X, self.categorical, self.length_scales, self.output_scale)
 
     def value(self, X: Floats) -> Floats:
-        """Covariances (m, n) of the points X (m, d) with the design."""
+        """Covariances (*batch, m, n) of the points X (m, d) with the design."""
         return self.value_and_slope(X)[0]
 
     def value_and_slope(self, X: Floats) -> tuple[Floats, Floats]:
-        """Covariances (m, n) and their derivatives in r2 (m, n)."""
-        left = _left_wing(self._embedding(X) * self._inverse_scales)
+        """Covariances (*batch, m, n) and their derivatives in r2, of the same shape."""
+        left = _left_wing(self._embedding(X), self._left_scale)
         value, slope = self.kernel.value_and_slope(_squared_distances(left, self._design))
-        value *= self.output_scale
-        slope *= self.output_scale
+        value *= self._factor
+        slope *= self._factor
         return value, slope
 
     def pull(self, X: Floats, weights: Floats) -> Floats:
-        """sum_j weights_ij d r2(x_i, x_j) / d x_i, (*batch, m, d); zero for categories.
+        """sum_j weights_ij d r2(x_i, x_j) / d x_i, (..., *batch, m, d); zero for categories.
 
         Args:
             X: (m, d).
-            weights: (*batch, m, n) Already times the slope.
+            weights: (..., *batch, m, n) Already times the slope.
         """
         numbers = self._embedding.numbers
-        n_numbers, total = len(numbers), len(self._inverse_scales)
-        scale = self._inverse_scales[:n_numbers]
-        product = weights @ self._design  # (*batch, m, D + 2): of the points, and of a column of ones
-        own = (X if n_numbers == X.shape[1] else X[:, numbers]) - self._embedding.centre
-        own *= scale
-        slope: Floats = (own * product[..., total, None] - product[..., :n_numbers]) * (2.0 * scale)
-        if n_numbers == X.shape[1]:
+        *shape, n = weights.shape
+        product = (weights.reshape(-1, n) @ self._pulled).reshape(*shape, -1)  # one product, whatever the batch
+        only_numbers = len(numbers) == X.shape[1]
+        slope: Floats = (X if only_numbers else X[:, numbers]) - self._embedding.centre
+        slope = slope * product[..., -1:]
+        slope -= product[..., :-1]
+        slope *= self._pull_scale
+        if only_numbers:
             return slope
-        gradient = np.zeros((*weights.shape[:-1], X.shape[1]))
+        gradient = np.zeros((*shape, X.shape[1]))
         gradient[..., numbers] = slope
         return gradient
 
@@ -337,7 +364,7 @@ class PriorDraw:
 
 
 def row_blocks(m: int, width: int) -> Iterator[slice]:
-    """Slices of m rows such that a block of rows of that width stays in the cache."""
+    """Slices of m rows, one at least, such that a block of rows of that width stays in the cache."""
     step = max(64, BLOCK_SIZE // max(width, 1))
-    for start in range(0, m, step):
+    for start in range(0, max(m, 1), step):
         yield slice(start, min(start + step, m))

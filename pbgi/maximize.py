@@ -27,7 +27,7 @@ MOVED_COORDINATES = 2.0  # how many coordinates, on average, a sparse neighbour 
 SPACING = 0.3  # first distance asked between starts, in units of sqrt(d)
 SOBOL_BITS = 30
 RESOLUTION = 2.0**-40  # points closer than this in every continuous coordinate are the same point
-TOLERANCE = 1e-8  # of the spread: what a climb may leave, a hundredth of what is asked of the search
+TOLERANCE = 5e-8  # of the spread: what a climb may leave, a twentieth of what is asked of the search
 FINITE_UP_TO = 4096  # grid points that are evaluated one and all
 
 
@@ -61,7 +61,7 @@ def default_n_starts(dimension: int) -> int:
     In few dimensions a climb is short and a basin is missed more easily: there are more of them than the number of
     coordinates asks for.
     """
-    return min(max(6 + dimension, 14 + dimension // 2), 40)
+    return min(max(12 + 2 * dimension, 28 + dimension), 48)
 
 
 def default_n_sobol(dimension: int) -> int:
@@ -144,17 +144,20 @@ def choose_starts(values: Floats, X: Floats, n_starts: int, rng: np.random.Gener
     """
     order = np.lexsort((rng.random(len(values)), -np.where(np.isfinite(values), values, -np.inf)))
     order = order[np.isfinite(values[order])]
-    points, norms = X[order], np.vecdot(X[order], X[order])
+    points, ones = X[order], np.ones((len(order), 1))
+    norms = np.vecdot(points, points)[:, None]
+    # The squared distance of two rows is the product of one of these with one of those.
+    these, those = np.hstack([points, norms, ones]), np.hstack([-2.0 * points, ones, norms])
     distance = np.full(len(order), np.inf)  # squared, to the nearest row picked
     spacing, picked = SPACING**2 * X.shape[1], list[int]()
     while len(picked) < min(n_starts, len(order)):
-        row = int(np.argmax(distance >= spacing))
+        row = int((distance >= spacing).argmax())
         if distance[row] < spacing:
             # At the resolution of the finest neighbours spacing has lost its meaning: rows picked have -1, others 0.
             spacing = spacing / 4 if spacing > 1e-8 else -0.5
             continue
         picked.append(row)
-        distance = np.minimum(distance, np.maximum(norms + norms[row] - 2.0 * (points @ points[row]), 0.0))
+        np.minimum(distance, these @ those[row], out=distance)
         distance[row] = -1.0
     return order[picked]
 
@@ -199,9 +202,11 @@ def search(
     else:
         order = np.lexsort((rng.random(len(values)), -values))
         X, values, n_tops = X[order], values[order], len(order)
-    allowed = np.flatnonzero(~is_excluded(X))
-    tops_allowed = allowed[allowed < n_tops]
+    tops_allowed = np.flatnonzero(~is_excluded(X[:n_tops]))
     X_all, values_all = _distinct(X[tops_allowed], values[tops_allowed], n_starts)
+    # Of the pool only rows as good as that need be looked at.
+    others = n_tops + np.flatnonzero(values[n_tops:] >= values[tops_allowed].max(initial=-np.inf))
+    allowed = np.concatenate([tops_allowed, others[~is_excluded(X[others])]])
     if not len(allowed):
         return SearchResult(None, -np.inf, X_all, values_all)
     best = allowed[values[allowed].argmax()]
@@ -225,8 +230,7 @@ class _Excluded:
 
     def __init__(self, excluded: Floats, grids: Grids):
         self._grids = grids
-        # Rows are compared by a hash: a random linear form of their codes, modulo 2^64.
-        self._form = np.random.default_rng(0).integers(1, 1 << 62, size=len(grids), dtype=np.int64) | 1
+        self._form = _random_form(len(grids))
         self._hashes = self._hash(excluded) if len(excluded) else None
 
     def __call__(self, X: Floats) -> Bools:
@@ -238,6 +242,12 @@ class _Excluded:
             for x, grid in zip(X.T, self._grids, strict=True)
         ]
         return np.asarray(np.stack(codes, axis=1) @ self._form, dtype=np.int64)
+
+
+@lru_cache(maxsize=16)
+def _random_form(dimension: int) -> NDArray[np.int64]:
+    """Rows are compared by a hash: a random linear form of their codes, modulo 2^64."""
+    return np.random.default_rng(0).integers(1, 1 << 62, size=dimension, dtype=np.int64) | 1
 
 
 def _all_points(grids: Grids) -> Floats | None:

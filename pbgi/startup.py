@@ -12,6 +12,7 @@ import numpy as np
 from pbgi.arrays import Floats
 from pbgi.cost import CostModel, fits
 from pbgi.maximize import build_pool
+from pbgi.parameter import Categorical
 from pbgi.snapshot import Proposal, cheap_points
 from pbgi.space import Space
 
@@ -31,10 +32,8 @@ def default_n_startup(space: Space) -> int:
     The paper's 2 (d + 1) points take up most of a small budget before anything is learned from them. With a quarter as
     many, runs are ahead at all times (`benchmarks/quality_defaults.py --only starts`).
     """
-    choices = [
-        len(levels) for levels, c in zip(space.grids, space.categorical, strict=True) if c and levels is not None
-    ]
-    return max(FEWEST, (space.dimension + 1) // 2, min(max(choices, default=0), MOST_CHOICES))
+    choices = max((len(p.choices) for p in space.parameters.values() if isinstance(p, Categorical)), default=0)
+    return max(FEWEST, (space.dimension + 1) // 2, min(choices, MOST_CHOICES))
 
 
 def start_point(

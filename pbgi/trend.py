@@ -12,6 +12,7 @@ the residuals, with the assumed one counting like ASSUMED_COUNT observations.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -51,6 +52,11 @@ class Trend:
     def raised(self, by: float) -> "Trend":
         """The same line, so much higher."""
         return replace(self, centre=self.centre + by)
+
+    @cached_property
+    def is_uncertain(self) -> bool:
+        """Whether it has a variance."""
+        return bool(self.covariance.any())
 
     def __call__(self, X: Floats) -> Floats:
         """Heights (m,) at the points X (m, d)."""

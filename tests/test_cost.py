@@ -18,6 +18,7 @@ from pbgi.cost import (
     UniformCost,
     few,
     fits,
+    posterior_and_cost,
 )
 from pbgi.frozen import from_plain, to_plain
 from pbgi.gp import GP
@@ -283,6 +284,32 @@ def test_gradient_of_a_learned_cost(power, n):
     model = fit(LearnedCost(), cube(3), X, some_costs(X))
     expected = central_difference(lambda points: model.log_moment(points, power), Z, 1e-5)
     np.testing.assert_allclose(model.log_moment_and_grad(Z, power)[1], expected, atol=2e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("power", [1.0, -0.3])
+@pytest.mark.parametrize("known_factor", [None, lambda params: 1.0 + params["x0"]])
+@pytest.mark.parametrize("kind", [LearnedCost, UniformCost])
+def test_values_and_costs_asked_together_are_both(power, known_factor, kind):
+    space = cube(3)
+    X, Z = design(space, 15), design(space, 20, seed=1)
+    cost = fit(kind() if known_factor is None or kind is UniformCost else kind(known_factor), space, X, some_costs(X))
+    values = [fit_gp(X[:n], np.sin(5.0 * X[:n, 0]) - X[:n, 1]) for n in (15, 12)]
+    for model in (*values, values[0]):  # on the same design, on another, and back
+        posterior, moment = posterior_and_cost(model, cost, Z, power)
+        for got, expected in zip(posterior, model.posterior_with_grad(Z), strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-10)
+        for got, expected in zip(moment, cost.log_moment_and_grad(Z, power), strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(cost.log_moment(Z, power), moment[0], rtol=1e-9, atol=1e-10)
+
+
+def test_a_learned_cost_forgets_points_that_have_changed():
+    X, Z = design(cube(3), 15), design(cube(3), 20, seed=1)
+    model, other = (fit(LearnedCost(), cube(3), X, some_costs(X)) for _ in range(2))
+    model.log_moment(Z, 1.0)
+    Z[:] = design(cube(3), 20, seed=2)
+    np.testing.assert_array_equal(model.log_moment(Z, 1.0), other.log_moment(Z, 1.0))
+    np.testing.assert_array_equal(model.log_moment(Z, -1.0), other.log_moment(Z, -1.0))
 
 
 def test_gradient_of_a_learned_cost_is_zero_in_categories():

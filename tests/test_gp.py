@@ -13,7 +13,7 @@ from scipy import optimize, stats
 from threadpoolctl import threadpool_limits
 
 from pbgi.errors import InvalidInputError
-from pbgi.gp import GP
+from pbgi.gp import GP, Pair
 from pbgi.gp_algebra import cholesky
 from pbgi.gp_config import GammaPrior, GPConfig, Hyperparameters, LogNormalPrior, LogPrior
 from pbgi.gp_fit import MapObjective, fit_gp
@@ -145,6 +145,42 @@ def test_posterior_gradients_against_differences(kernel, pending):
         np.testing.assert_allclose(dstd[:, k], (up[1] - down[1]) / (2 * h), rtol=1e-5, atol=1e-3)
     assert (dmean[:, 1] == 0.0).all()
     assert (dstd[:, 1] == 0.0).all()
+
+
+OTHER = Hyperparameters((0.9, 0.4, 2.2), 0.6, 1e-3)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(
+    ("n", "m", "unit"),
+    [
+        pytest.param(12, 12, 1.0, id="one design"),
+        pytest.param(12, 12, 1e300, id="huge values"),
+        pytest.param(150, 150, 1.0, id="one large design"),
+        pytest.param(12, 9, 1.0, id="two designs"),
+    ],
+)
+def test_a_pair_says_what_both_say_alone(kernel, n, m, unit):
+    X, y = mixed_data(0, n)
+    first = given_gp(X, unit * y, kernel=kernel)
+    second = given_gp(X[:m], 7.0 - 3.0 * y[:m] ** 2, OTHER, kernel=kernel)
+    Q = np.vstack([mixed_data(1, 20)[0], X[:2], [[0.2, 9.0, 0.3]]])
+    for got, gp in zip(Pair(first, second).posterior_with_grad(Q), (first, second), strict=True):
+        for together, alone in zip(got, gp.posterior_with_grad(Q), strict=True):
+            size = float(np.abs(alone).max())
+            np.testing.assert_allclose(together / size, alone / size, rtol=0, atol=1e-9)
+
+
+def test_a_pair_of_different_kernels_is_asked_one_by_one():
+    X, y = mixed_data(0)
+    gps = given_gp(X, y), given_gp(X, y, kernel="rbf")
+    for got, gp in zip(Pair(*gps).posterior_with_grad(X), gps, strict=True):
+        np.testing.assert_array_equal(got[0], gp.posterior_with_grad(X)[0])
+
+
+def test_no_points_have_no_posterior():
+    mean, std = given_gp(*mixed_data(0)).posterior(np.empty((0, 3)))
+    assert mean.shape == std.shape == (0,)
 
 
 def test_std_has_a_floor_with_gradient_zero_at_a_point_told_without_noise():

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pbgi import InvalidInputError, gittins_index, gittins_index_and_grad, inverse_log_h, log_h
-from pbgi.index import CLEARLY_BELOW, FRACTION_FROM, LOG_SQRT_2PI
+from pbgi.index import CLEARLY_BELOW, FRACTION_FROM, LOG_SQRT_2PI, TABLE_FROM, TABLE_STEP, TABLE_TO
 
 EPS = np.finfo(np.float64).eps
 REFERENCE = list(csv.DictReader((Path(__file__).parent / "data" / "index_reference.csv").read_text().splitlines()))
@@ -72,6 +72,15 @@ def test_reference_table():
 
 def test_root_and_derivatives_against_exact_arithmetic():
     log_ratios = hard_log_ratios()
+    roots = inverse_log_h(log_ratios)
+    _, dstd, dlog_cost = gittins_index_and_grad(0.0, 1.0, log_ratios)
+    for case in zip(log_ratios, roots, dstd, dlog_cost, strict=True):
+        assert_root(*map(float, case))
+
+
+def test_root_at_the_ends_and_the_nodes_of_its_table():
+    nodes = [TABLE_FROM, TABLE_FROM + TABLE_STEP, -3.0, -1.625, TABLE_TO - TABLE_STEP, TABLE_TO]
+    log_ratios = np.concatenate([ulps_around(x, 5) for x in nodes] + [np.array(nodes) + 0.5 * TABLE_STEP])
     roots = inverse_log_h(log_ratios)
     _, dstd, dlog_cost = gittins_index_and_grad(0.0, 1.0, log_ratios)
     for case in zip(log_ratios, roots, dstd, dlog_cost, strict=True):

@@ -153,6 +153,21 @@ def test_cross_covariance_against_double_loop(name):
     np.testing.assert_allclose(got, 2.5 * matrix(name, Q, X, ELL, MIXED), rtol=0, atol=1e-13)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_several_covariances_at_once_are_each_of_them(name):
+    rng = np.random.default_rng(7)
+    X, Q = mixed_points(rng, 9), mixed_points(rng, 6)
+    scales, sizes = np.array([ELL, 2.0 * ELL[::-1], 0.3 + ELL]), np.array([2.5, 0.1, 7.0])
+    together = CrossCovariance(KERNELS[name], X, MIXED, scales, sizes)
+    weights = rng.standard_normal((2, 3, 6, 9))
+    pulled = together.pull(Q, weights)
+    for k, (ell, size) in enumerate(zip(scales, sizes, strict=True)):
+        alone = CrossCovariance(KERNELS[name], X, MIXED, ell, size)
+        for got, expected in zip(together.value_and_slope(Q), alone.value_and_slope(Q), strict=True):
+            np.testing.assert_allclose(got[k], expected, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(pulled[:, k], alone.pull(Q, weights[:, k]), rtol=1e-11, atol=1e-11)
+
+
 def test_extended_design_distinguishes_codes_not_seen_before():
     X = np.array([[0.0, 0.1], [1.0, 0.4]])
     new = np.array([[2.0, 0.1], [3.0, 0.1]])

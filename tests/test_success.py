@@ -96,7 +96,8 @@ def test_the_chance_counts_all_trials_and_not_only_those_that_lengths_are_learne
 def test_a_tempting_half_where_everything_fails_is_soon_left_alone(seed):
     """At random four of ten trials would lie deep in it. The best point that there is lies at its border."""
     space = {"x": Float(0, 1), "y": Float(0, 1), "z": Float(0, 1)}
-    optimizer = Optimizer(space, cost=KnownCost(lambda p: 1.0 + p["x"]), budget=60, seed=seed)
+    cost = KnownCost(lambda p: 1.0 + p["x"])
+    optimizer = Optimizer(space, cost=cost, budget=60, n_startup_trials=8, seed=seed)
     while optimizer.should_stop() is None:
         trial = optimizer.ask()
         x, y, z = trial.params.values()
