@@ -27,7 +27,7 @@ MOVED_COORDINATES = 2.0  # how many coordinates, on average, a sparse neighbour 
 SPACING = 0.3  # first distance asked between starts, in units of sqrt(d)
 SOBOL_BITS = 30
 RESOLUTION = 2.0**-40  # points closer than this in every continuous coordinate are the same point
-TOLERANCE = 5e-8  # of the spread: what a climb may leave, a twentieth of what is asked of the search
+TOLERANCE = 1e-8  # of the spread: what a climb may leave, a hundredth of what is asked of the search
 FINITE_UP_TO = 4096  # grid points that are evaluated one and all
 
 
@@ -61,7 +61,7 @@ def default_n_starts(dimension: int) -> int:
     In few dimensions a climb is short and a basin is missed more easily: there are more of them than the number of
     coordinates asks for.
     """
-    return min(max(12 + 2 * dimension, 28 + dimension), 48)
+    return min(max(6 + dimension, 14 + dimension // 2), 40)
 
 
 def default_n_sobol(dimension: int) -> int:
