@@ -30,8 +30,9 @@ FIRST_STEP = 0.2  # largest coordinate of a step along the gradient when nothing
 GROWTH = 4.0  # after a step without curvature (convex, for a maximum) the next one is this much longer
 MAX_STRETCH = 10.0  # in one update, of the whole matrix; see `_DenseCurvature.learn`
 CURVATURE = 1e-8  # s'y must be this share of |s||y| for a step to be learnt from
-# A race (see `maximize_batch`) saves two fifths of the evaluations at d = 4 and three fifths of them at d = 16. A stricter
-# one with twice as many climbs takes a third fewer ticks, and misses more maxima (`benchmarks/quality_search.py`).
+# A race (see `maximize_batch`) saves two fifths of the evaluations at d = 4 and three fifths of them at d = 16. A
+# stricter one with twice as many climbs takes a third fewer ticks and misses more maxima
+# (`benchmarks/quality_search.py`).
 RACE_FROM = 4  # ticks before a climb may be abandoned: earlier its predictions are guesses
 RACE_EVERY = 2  # ticks between two comparisons of all climbs with each other
 HOPE = 5.0  # times its present gain a climb is trusted to rise
