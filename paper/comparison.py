@@ -12,7 +12,15 @@ from functools import partial
 import numpy as np
 
 from paper.curves import Band
-from paper.reference import Panel, PublishedCurve, Quantity, published, published_panels
+from paper.reference import (
+    DEFAULT,
+    Panel,
+    PublishedCurve,
+    best_published,
+    final_order,
+    published,
+    published_panels,
+)
 from paper.summary_file import CurveSummary, best_of_panel
 from pbgi.arrays import Floats
 
@@ -51,6 +59,12 @@ class Comparison:
         return not 1.0 / FACTOR <= self.ratio <= FACTOR
 
     @property
+    def no_worse(self) -> bool:
+        """Whether our final median is as good as the published one, or better."""
+        ours, theirs = (float(median[-1]) for median in (self.ours.linear.median, self.theirs.median))
+        return final_order(self.theirs.quantity, ours) <= final_order(self.theirs.quantity, theirs)
+
+    @property
     def better(self) -> bool:
         """Whether our final median is the better one."""
         return self._is_better_than(self.theirs.median)
@@ -85,9 +99,11 @@ def compare(curves: Iterable[CurveSummary], variant: str = "as_published", suffi
     return pairs
 
 
-def final_order(quantity: Quantity, median: float) -> float:
-    """What to sort final medians by, best first."""
-    return -median if quantity == "best" else median
+def default_beside_best(curves: Iterable[CurveSummary]) -> list[Comparison]:
+    """The package's default beside the published curve that ends best, on each panel where it was run."""
+    curves = list(curves)
+    both = ((best_of_panel(curves, panel).get(DEFAULT), best) for panel, best in best_published().items())
+    return [Comparison(ours, best) for ours, best in both if ours is not None]
 
 
 def winners(comparisons: Iterable[Comparison]) -> list[Winner]:

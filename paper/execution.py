@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 import pbgi
 import pbgi.problems
 from paper.described import multiplied, norm_priced
-from paper.specification import FittedModel, ProblemSpec, Run, Specification, TrueModel
+from paper.specification import DefaultModel, FittedModel, ProblemSpec, Run, Specification, TrueModel
 from paper.starts import published_start
 from pbgi.cost import Cost, LearnedCost
 from pbgi.errors import InvalidInputError
@@ -95,7 +95,7 @@ def _optimise(spec: Specification, problem: Problem, evaluate: _Evaluations) -> 
     optimizer = Optimizer(
         problem.space,
         direction=problem.direction,
-        cost=_assumed(problem.cost),
+        cost=assumed_cost(spec, problem),
         budget=problem.budget,
         policy=spec.policy,
         stop=BudgetSpent(overshoot=True),
@@ -119,9 +119,15 @@ def _optimise(spec: Specification, problem: Problem, evaluate: _Evaluations) -> 
     return len(start), seconds
 
 
-def _assumed(cost: Cost) -> Cost:
-    """A cost to be learned is learned as the paper does: the logarithm by the model that it has for values."""
-    return replace(cost, model=GPConfig.paper(), trend=False) if isinstance(cost, LearnedCost) else cost
+def assumed_cost(spec: Specification, problem: Problem) -> Cost:
+    """What the optimizer is told of the cost.
+
+    One to be learned is learned as the paper does, the logarithm by the model that it has for values; or as the package
+    does, if the model is the package's too.
+    """
+    if isinstance(problem.cost, LearnedCost) and not isinstance(spec.model, DefaultModel):
+        return replace(problem.cost, model=GPConfig.paper(), trend=False)
+    return problem.cost
 
 
 def start_points(spec: Specification, problem: Problem) -> list[dict[str, Any]]:
@@ -154,6 +160,8 @@ def build_model(spec: Specification, problem: Problem) -> GPConfig | ModelKind:
     if isinstance(spec.model, TrueModel):
         true = Hyperparameters((spec.model.length_scale,) * d, 1.0, NOISE)
         return GPConfig(kernel=spec.model.kernel, hyperparameters=true, outputs="plain")
+    if isinstance(spec.model, DefaultModel):
+        return GPConfig()
     if problem.model is None:
         raise InvalidInputError(f"a run with OwnModel() needs a problem that brings a model; got {problem.name}")
     return problem.model

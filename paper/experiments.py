@@ -5,11 +5,12 @@ figures differ there is a run for each (`paper.described`), told apart by `varia
 
 No run stands in two experiments without need: kernels and length scales other than the main ones are experiments of
 their own, and Robot Pushing with unknown cost, which two figures show, is in `empirical`. The time per suggestion is
-measured in its own experiment, so that it can be run on a quiet machine.
+measured in its own experiment, so that it can be run on a quiet machine. The last experiment is not the paper's: the
+package as it comes, on its panels.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from paper.described import with_twins
@@ -22,8 +23,8 @@ from paper.policies import (
     SearchedNearBest,
     TextbookEI,
 )
-from paper.reference import NEAR_BEST, gp_problem
-from paper.specification import FittedModel, OwnModel, ProblemSpec, Run, Specification, TrueModel
+from paper.reference import DEFAULT, NEAR_BEST, gp_problem
+from paper.specification import DefaultModel, FittedModel, OwnModel, ProblemSpec, Run, Specification, TrueModel
 from pbgi.botorch.policies import (
     BudgetedMultiStepEI,
     KnowledgeGradient,
@@ -110,7 +111,7 @@ class _Panel:
     problem: str
     dim: int
     cost: str
-    model: FittedModel | TrueModel | OwnModel = FITTED
+    model: FittedModel | TrueModel | OwnModel | DefaultModel = FITTED
     arguments: tuple[tuple[str, Any], ...] = ()
     seeded: bool = False  # whether each seed has an objective of its own
     start: tuple[tuple[float, ...], ...] | None = None
@@ -305,6 +306,23 @@ def _climbs(experiment: str, n_seeds: int) -> Iterator[Run]:
         yield from _empirical_panel(experiment, *problem).runs(policies, n_seeds)
 
 
+# The package as it comes ------------------------------------------------------------------------------------------
+
+
+def _default(experiment: str, n_seeds: int) -> Iterator[Run]:
+    """Policy, model and search that nobody has chosen, where there are published numbers.
+
+    What they are changes with the package and the keys of runs do not: delete `results/**/default.*` to run them anew.
+    """
+    panels = [
+        _synthetic_panel(experiment, name, dim, cost) for dim in (4, 8, 16) for name in SYNTHETIC for cost in COSTS
+    ]
+    panels += [_gp_panel(experiment, dim, cost) for dim in (8, 16, 32) for cost in COSTS]
+    panels += [_empirical_panel(experiment, *problem) for problem in EMPIRICAL]
+    for panel in panels:
+        yield from replace(panel, model=DefaultModel()).runs({DEFAULT: PBGID()}, n_seeds)
+
+
 # All of them ------------------------------------------------------------------------------------------------------
 
 _ALL = (
@@ -323,6 +341,7 @@ _ALL = (
     Experiment("climbs", "Robot Pushing with prices, climbs from Sobol points alone", N_SEEDS, _climbs),
     Experiment("units", "entropy search in other units", N_SEEDS, _units),
     Experiment("robot_pushing_known", "Robot Pushing with known cost", N_SEEDS, _robot_pushing_known),
+    Experiment("default", "pbgi as it comes, on the panels with published numbers", N_SEEDS, _default),
 )
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
 

@@ -1,9 +1,12 @@
 """The paper's figures as numbers, and the words in which results are compared with them.
 
 `reference/main_figures.json` holds what the authors published: 18 main panels (median and quartiles over 16 seeds on 21
-grid points), one of the two 1-D examples, and the time per suggestion. A `Panel` says which plot a curve belongs to.
-The reference writes an unknown cost into the name of the problem and calls a known cost "varying"; records say it in
-their field `cost`. `Panel.of` makes both the same, and so everything downstream can compare panels with `==`.
+grid points), one of the two 1-D examples, and the time per suggestion. `reference/appendix_figures.json` holds figures
+of the appendix in the same form, of which the synthetic problems of 4 and 8 dimensions are read.
+
+A `Panel` says which plot a curve belongs to. The reference writes an unknown cost into the name of the problem and
+calls a known cost "varying"; records say it in their field `cost`. `Panel.of` makes both the same, and so everything
+downstream can compare panels with `==`.
 """
 
 import json
@@ -19,6 +22,8 @@ from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 
 REFERENCE = Path(__file__).parent / "reference" / "main_figures.json"
+APPENDIX = Path(__file__).parent / "reference" / "appendix_figures.json"
+SYNTHETIC_OF_APPENDIX = ("synthetic_uniform_cost", "synthetic_cost_aware")  # as the figures are named there
 N_GRID = 21  # points of each published curve
 # A run may overshoot the published budget by one evaluation; beyond this factor it had another budget.
 LARGER_BUDGET = 2.0
@@ -38,6 +43,7 @@ POLICIES = (
 )  # fmt: skip
 # Added to the name of a curve whose search looks around the best points tried too, which the published one did not.
 NEAR_BEST = ", near the best too"
+DEFAULT = "pbgi"  # the curve of the package as it comes, beside those of the paper
 COSTS = {"uniform": "uniform", "varying": "varying", "known": "varying", "unknown": "unknown"}
 # The package names kernels by short words, the paper by their names.
 KERNELS = {"matern32": "Matern-3/2", "matern52": "Matern-5/2", "rbf": "squared exponential"}
@@ -96,6 +102,11 @@ class PublishedCurve:
         return self.panel, self.policy
 
 
+def final_order(quantity: Quantity, median: float) -> float:
+    """What to sort final medians by, best first."""
+    return -median if quantity == "best" else median
+
+
 def _curve(entry: dict[str, Any]) -> PublishedCurve:
     quantity = next((name for start, name in QUANTITIES.items() if entry["unit"].startswith(start)), None)
     if quantity is None:
@@ -137,6 +148,19 @@ def published_panels() -> tuple[Panel, ...]:
     """Panels with published regret or best values, in the order of the paper."""
     panels = (curve.panel for curve in published_curves() if curve.quantity in ("regret", "best"))
     return tuple(dict.fromkeys(panels))
+
+
+@cache
+def best_published() -> dict[Panel, PublishedCurve]:
+    """The curve that ends best of each panel of many policies: the main ones, then the appendix's synthetic ones."""
+    entries = json.loads(APPENDIX.read_text(encoding="utf-8"))
+    by_panel = {panel: list(published(panel).values()) for panel in published_panels() if panel.dim > 1}
+    for curve in (_curve(entry) for entry in entries if entry["figure"] in SYNTHETIC_OF_APPENDIX):
+        by_panel.setdefault(curve.panel, []).append(curve)
+    return {
+        panel: min(curves, key=lambda curve: final_order(curve.quantity, float(curve.median[-1])))
+        for panel, curves in by_panel.items()
+    }
 
 
 def grid_for(panel: Panel, policy: str, budget: float) -> Floats:

@@ -48,6 +48,11 @@ class OwnModel:
 
 
 @dataclass(frozen=True)
+class DefaultModel:
+    """What `pbgi` assumes of values and of unknown costs if it is told nothing."""
+
+
+@dataclass(frozen=True)
 class ProblemSpec:
     """A problem: a function of `pbgi.problems`, and what it is called with.
 
@@ -82,7 +87,7 @@ class Specification:
     experiment: str
     problem: ProblemSpec
     policy: Any
-    model: FittedModel | TrueModel | OwnModel
+    model: FittedModel | TrueModel | OwnModel | DefaultModel
     seed: int
     start: tuple[tuple[float, ...], ...] | None = None
     n_start: int | None = None
@@ -168,6 +173,7 @@ _CLASSES: tuple[type, ...] = (
     FittedModel,
     TrueModel,
     OwnModel,
+    DefaultModel,
     *BOTORCH_POLICIES,
     *PAPER_POLICIES,
     *POLICIES,

@@ -11,15 +11,15 @@ from scipy import optimize
 
 import pbgi
 from paper.described import FACTORS
-from paper.execution import build_model, build_problem, start_points
+from paper.execution import assumed_cost, build_model, build_problem, start_points
 from paper.experiments import EXPERIMENTS, experiment_named
 from paper.policies import (
     DescribedPBGID,
     SearchedFromSobol,
     SearchedNearBest,
 )
-from paper.reference import NEAR_BEST, Panel, published, published_panels, published_seconds
-from paper.specification import FittedModel, OwnModel, ProblemSpec, Run, Specification, TrueModel
+from paper.reference import DEFAULT, NEAR_BEST, Panel, best_published, published, published_panels, published_seconds
+from paper.specification import DefaultModel, FittedModel, OwnModel, ProblemSpec, Run, Specification, TrueModel
 from pbgi.botorch.policies import BudgetedMultiStepEI
 from pbgi.errors import InvalidInputError
 from pbgi.gp_config import Hyperparameters
@@ -41,6 +41,7 @@ COUNTS = {
     "units": (3 + 3) * 16,
     "climbs": 2 * 2 * 4 * 16,
     "robot_pushing_known": 7 * 16,
+    "default": (3 * 3 * 2 + 3 * 2 + 6) * 16,
 }
 
 
@@ -136,6 +137,30 @@ def test_settings_of_the_paper():
     assert decays == {pbgi.PBGID(start, decay) for start in (0.1, 1e-4) for decay in (2.0, 10.0, 100.0)}
 
 
+def test_the_default_runs_where_there_are_published_numbers():
+    runs = list(EXPERIMENTS["default"](1))
+    panels = [Panel.of(run.problem, run.dim, run.cost) for run in runs]
+    assert len(panels) == 18 + 12
+    assert set(panels) == set(best_published())
+    assert {run.curve for run in runs} == {DEFAULT}
+
+
+@pytest.mark.parametrize(
+    ("experiment", "panel", "curve"),
+    [
+        ("synthetic", "Levy d=4 varying", "PBGI"),
+        ("bayesian_regret", "GP sample (Matern-5/2, ls=0.1) d=8 uniform", "PBGI"),
+        ("empirical", "Lunar Lander d=12 unknown", "PBGI"),
+    ],
+)
+def test_the_default_has_the_problem_and_the_start_of_the_other_curves(experiment, panel, curve):
+    default, other = (
+        find(*which, seed=1).specification for which in (("default", panel, DEFAULT), (experiment, panel, curve))
+    )
+    assert default.problem == other.problem
+    assert (default.seed, default.start, default.n_start) == (other.seed, other.start, other.n_start)
+
+
 # Models -----------------------------------------------------------------------------------------------------------
 
 
@@ -164,6 +189,21 @@ def test_the_decay_as_described_has_the_same_search(experiment, curve, searched)
 def test_synthetic_problems_have_the_model_of_the_paper():
     run = find("synthetic", "Ackley d=4 uniform", "PBGI")
     assert build_model(run.specification, build_problem(run.specification.problem)) == pbgi.GPConfig.paper()
+
+
+def test_the_default_is_what_an_optimizer_does_if_nothing_is_chosen():
+    run = find("default", "Ackley d=4 uniform", DEFAULT)
+    problem = build_problem(run.specification.problem)
+    model = build_model(run.specification, problem)
+    chosen = pbgi.Optimizer(problem.space, policy=run.specification.policy, model=model, seed=0)
+    assert chosen.to_json() == pbgi.Optimizer(problem.space, seed=0).to_json()
+
+
+def test_unknown_costs_are_learned_as_the_paper_does_or_as_the_package_does():
+    spec = find("empirical", "Lunar Lander d=12 unknown", "PBGI").specification
+    problem = build_problem(spec.problem)
+    assert assumed_cost(spec, problem) == pbgi.LearnedCost(model=pbgi.GPConfig.paper(), trend=False)
+    assert assumed_cost(replace(spec, model=DefaultModel()), problem) == pbgi.LearnedCost()
 
 
 def test_one_dimensional_problems_bring_their_model():

@@ -6,13 +6,15 @@ import math
 import numpy as np
 import pytest
 
-from paper.comparison import Comparison, compare, standings, winners
+from paper.comparison import Comparison, compare, default_beside_best, standings, winners
 from paper.condensed import condensed, keep
 from paper.curves import band, best_known, best_on_grid, best_so_far, plotted, seconds_on_grid
 from paper.page import NOT_EXPLAINED, duration, markdown_table, number, page, read_explanations
 from paper.reference import (
+    DEFAULT,
     NEAR_BEST,
     Panel,
+    best_published,
     gp_problem,
     grid_for,
     published,
@@ -86,6 +88,18 @@ def test_the_reference_holds_what_the_paper_shows():
     assert len(published_panels()) == 19  # 18 main panels and a 1-D example
     assert published(ACKLEY)["PBGI"].median[-1] == 0.889875  # Figure 5
     assert published_seconds(Panel("Ackley", 4, "uniform"))["LogEI"].median[0] == 3.29617
+
+
+def test_the_best_published_curve_of_each_panel():
+    """Read off the figures: 18 main panels, and the synthetic problems of 4 and 8 dimensions of the appendix."""
+    best = best_published()
+    assert len(best) == 18 + 3 * 2 * 2
+    assert (best[ACKLEY].policy, best[ACKLEY].median[-1]) == ("PBGI", 0.889875)
+    higher_is_better = best[Panel("Robot Pushing", 14, "unknown")]
+    assert (higher_is_better.policy, higher_is_better.median[-1]) == ("LogEIPC", -10.45)
+    appendix = best[Panel("Rosenbrock", 4, "uniform")]
+    assert (appendix.policy, appendix.median[-1], appendix.grid[-1]) == ("MSEI", 143.3, 40.0)
+    assert Panel("Ackley", 4, "uniform") not in published_panels()  # in no other table
 
 
 def test_panels_have_one_spelling():
@@ -281,6 +295,21 @@ def test_best_values_are_compared_by_progress():
     assert not pair.inside
 
 
+@pytest.mark.parametrize(("final", "no_worse"), [(0.88, True), (0.889875, True), (0.89, False)])
+def test_the_default_beside_the_best_published_regret(final, no_worse):
+    (pair,) = default_beside_best(summarise(on_ackley(DEFAULT, (final,)) + on_ackley("LogEIPC", (0.1,))))
+    assert (pair.ours.policy, pair.theirs.policy, pair.no_worse) == (DEFAULT, "PBGI", no_worse)
+
+
+@pytest.mark.parametrize(("best", "no_worse"), [(280.0, True), (279.0, False)])
+def test_the_default_beside_the_best_published_value(best, no_worse):
+    """The paper's best here is 279.076, and larger is better."""
+    changes = {"problem": "Lunar Lander", "dim": 12, "cost": "uniform", "direction": "maximize", "optimum": None}
+    runs = [record((-50.0, best), (1.0, 1.0), n_start=1, budget=200.0, policy=DEFAULT, **changes)]
+    (pair,) = default_beside_best(summarise(runs))
+    assert (pair.theirs.policy, pair.no_worse) == ("PBGI-D", no_worse)
+
+
 def test_winners_are_named_among_the_policies_that_both_have():
     curves = summarise(on_ackley("PBGI", (1.2,)) + on_ackley("LogEIPC", (0.7,)) + on_ackley("made_up", (0.1,)))
     (winner,) = winners(compare(curves))
@@ -419,4 +448,18 @@ def test_the_page_has_the_published_search_beside_the_other(tmp_path):
     row = "PBGI | 0.85 [0.8, 0.9] | 1.6 [1.6, 1.6] | yes | no | published | 4, 5 |"
     assert f"| Ackley d=16 varying | {row}" in text
     assert "On 1 of 1 curves the search from Sobol points alone ends better" in text
+    assert "## Studies of settings" not in text
+
+
+def test_the_page_has_the_default_beside_the_best_published_curve(tmp_path):
+    eight = on_ackley(DEFAULT, (0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6, 0.7))
+    small = {"problem": "Ackley", "dim": 4, "cost": "uniform", "policy": DEFAULT, "budget": 40.0}
+    text = page(
+        summarise([*eight, record(**small)]), variant="as_published", explanations={}, lessons="", images=tmp_path
+    )
+    assert "| Ackley d=16 varying | 0.6 [0.6, 0.6] | 0.89 | PBGI | yes | 8 |" in text
+    assert "| Ackley d=4 uniform | 1 [1, 1] | 0.0161 | PBGI | no | 1 |" in text
+    assert "On 1 of 2 panels the default is no worse" in text
+    assert "on 1 of the 1 panels that have 8 seeds or more" in text
+    assert "0 of 140 published curves" in text  # it is none of them
     assert "## Studies of settings" not in text
