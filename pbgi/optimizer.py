@@ -35,7 +35,7 @@ from pbgi.stopping import Situation, StopReason, StopRule
 # A trial fits what is left of the budget to within this share of it: ten trials of 0.1 fit a budget of 1, whatever
 # rounding says, and so do ten trials of a learned cost that has always been the same.
 ROUNDING, LEARNING = 1e-12, 1e-4
-LAST_SHARE = 0.1  # of the budget, over which wariness doubles
+LAST_SHARE = 0.1  # of the budget: over it wariness doubles, and nothing is tried that may well not fit
 # Variance of the noise, in units of the standardized values, below which a value is taken to be exact (as the paper's).
 NOISELESS = 1e-4
 INTERVAL_Z = 1.2815515655446004  # standard deviations: four in five of a Gaussian's draws are as near to its mean
@@ -67,7 +67,7 @@ class Prediction:
     cost: Floats
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Recommendation:
     """The trial to go with: of all points tried the one that the model believes to be the best.
 
@@ -377,9 +377,13 @@ class Optimizer:
     def _last_resort(
         self, trials: tuple[Trial, ...], seen: Floats, excluded: Floats | None, rng: np.random.Generator
     ) -> _Next:
-        """Where nothing is expected to fit because few costs are known yet: a point that fits as likely as not."""
+        """Where nothing fits for sure because few costs are known yet: a point that fits as likely as not.
+
+        With the last of the budget that would be a gamble for little.
+        """
         proposal = None
-        if self._cost_is_known(trials) and len(paid_trials(trials)) < few(self._space.dimension):
+        few_known = self._cost_is_known(trials) and len(paid_trials(trials)) < few(self._space.dimension)
+        if few_known and self._affordable() > LAST_SHARE * (self._budget or 0.0):
             cost, affordable = self._cost_model(trials), self._affordable()
             proposal = start_point(self._space, seen, cost, affordable, excluded, rng, 0.0)
         return _Next(proposal, {}, "unaffordable" if proposal is None else None)
