@@ -12,6 +12,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 from peer_tables import OURS, best_at, of_kind
 from peers import PEERS
 
@@ -78,6 +79,9 @@ def bars(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
     axes.set_yticks(range(len(peers)), [PEERS[peer].title for peer in peers])
     sizes = "; ".join(f"d = {row['d']}, n = {row['n']}" for row in rows)
     axes.set(title="Seconds per suggestion", xscale="log", xlabel=f"processor seconds\n({sizes}: darker)")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))  # within a decade the usual labels overlap
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(alpha=0.3, axis="x", linewidth=0.5)
 
 

@@ -282,3 +282,10 @@ def test_without_ours_there_is_a_report_but_no_verdict():
     assert "over the 1 runs that all of them have" in text
     assert "Ax in 1" in text
     assert target_lines(summary) == ["pbgi shares no runs with others yet"]
+
+
+def test_the_page_shows_the_committed_numbers():
+    from real_report import section
+
+    summary = json.loads((BENCHMARKS / "results" / "real.json").read_text())
+    assert section(summary) in (BENCHMARKS.parent / "docs" / "comparison.md").read_text()
