@@ -100,7 +100,8 @@ class Optimizer:
         stop: When to stop, besides when the budget is spent, see `pbgi.stopping`.
         model: What is assumed of the objective: a `GPConfig`, or an object that fits as `pbgi.model` says.
         n_startup_trials: Points before the model takes over; by default half as many as there are parameters, at least
-            three and enough to try every choice, and fewer if they would take more than a quarter of the budget.
+            three and enough to try every choice (the paper's 2 (d + 1) where the run may end because no trial is worth
+            its price), and fewer if they would take more than a quarter of the budget.
         seed: Of all randomness; drawn if not given.
     """
 

@@ -61,14 +61,16 @@ class Settings:
         _require_method("stop", stop, "reason")
         model = GPConfig() if model is None else model
         require_model(model)
-        n_startup = default_n_startup(space) if n_startup_trials is None else n_startup_trials
+        rule = _stop_rule(stop, policy, budget)
+        weighs = any(isinstance(part, GittinsStop) for part in rules_of(rule))
+        n_startup = default_n_startup(space, stops_early=weighs) if n_startup_trials is None else n_startup_trials
         return cls(
             space=space,
             direction=direction,
             cost=cost,
             budget=budget,
             policy=policy,
-            stop=_stop_rule(stop, policy, budget),
+            stop=rule,
             model=model,
             n_startup_trials=require_count("n_startup_trials", n_startup),
             seed=_checked_seed(seed),

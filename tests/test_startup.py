@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from engine_fixtures import FINITE, LINE, MIXED, SQUARE, cube, one_thread  # noqa: F401
 
+from pbgi import PBGI, GittinsStop
 from pbgi.cost import KnownCost, LearnedCost, UniformCost
 from pbgi.gp_config import GPConfig
 from pbgi.optimizer import Optimizer
@@ -44,6 +45,15 @@ def test_default_number_of_points():
     assert default_n_startup(Space({"a": Categorical(list("abcde")), "b": Categorical(list("xy"))})) == 5
     assert default_n_startup(Space({"a": Categorical([str(k) for k in range(50)])})) == 8
     assert default_n_startup(Space({"fixed": 1})) == 3
+    assert [default_n_startup(cube(d), stops_early=True) for d in (1, 4, 16)] == [4, 10, 34]
+
+
+def test_a_run_that_may_stop_early_looks_around_first():
+    """A few values on a plain would say that nothing is worth its price."""
+    space = {"x": Float(0, 1), "y": Float(0, 1)}
+    assert Optimizer(space, policy=PBGI(0.1), seed=0).settings.n_startup_trials == 6
+    assert Optimizer(space, budget=10, stop=GittinsStop(0.1), seed=0).settings.n_startup_trials == 6
+    assert Optimizer(space, budget=10, seed=0).settings.n_startup_trials == 3
 
 
 @pytest.mark.parametrize("space", [LINE, cube(3), MIXED, FINITE], ids=["line", "cube", "mixed", "finite"])
