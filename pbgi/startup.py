@@ -29,9 +29,9 @@ WARY_START = 1.0
 def default_n_startup(space: Space, *, stops_early: bool = False) -> int:
     """Half as many points as there are parameters, and enough for every choice of a parameter to be among them.
 
-    The paper's 2 (d + 1) points take up most of a small budget before anything is learned from them. With a quarter as
-    many, runs are ahead at all times (`benchmarks/quality_defaults.py --only starts`). Where a run may end because no
-    trial is worth its price it is another matter: a few values on a plain say that there is nothing to be found.
+    The paper's 2 (d + 1) points take up most of a small budget before anything is learned from them
+    (`benchmarks/quality_defaults.py --only starts` compares). Where a run may end because no trial is worth its price
+    they are worth it: a few values on a plain say that there is nothing to be found.
     """
     choices = max((len(p.choices) for p in space.parameters.values() if isinstance(p, Categorical)), default=0)
     fewest = 2 * (space.dimension + 1) if stops_early else (space.dimension + 1) // 2
