@@ -1,8 +1,8 @@
 """What a point costs: nothing that varies, a known price, or something to be learned from what was paid.
 
-A policy asks a cost one question: log E[c(x)^p], and its gradient. The Gittins index asks p = 1, expected improvement per
-cost p = -1, cooling p = -a: so every policy works with every cost, known or not. A budget asks another: what a trial
-may cost in a bad case (`log_upper`).
+A policy asks a cost one question: log E[c(x)^p], and its gradient. The Gittins index asks p = 1, expected improvement
+per cost p = -1, cooling p = -a: so every policy works with every cost, known or not. A budget asks another: what a
+trial may cost in a bad case (`log_upper`).
 """
 
 import math
