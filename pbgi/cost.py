@@ -13,6 +13,7 @@ import numpy as np
 
 from pbgi.arrays import Bools, Floats
 from pbgi.gp import GP, Pair, PosteriorWithGrad
+from pbgi.gp_algebra import rounded
 from pbgi.gp_config import GPConfig, Hyperparameters
 from pbgi.gp_fit import fit_gp
 from pbgi.kernel import CATEGORY_DISTANCE
@@ -30,8 +31,6 @@ PRIOR_LOG_NOISE_STD = 0.1
 # A trial is started if it fits what is left of a budget with a probability of 98 %.
 WARY = 2.0
 ALIKE = 3  # costs that are all the same say that all are
-# Logarithms are rounded to multiples of this, far below any noise, so that the unit of costs makes no difference.
-QUANTUM = 2.0**-32
 
 
 class Cost(Protocol):
@@ -116,7 +115,7 @@ class LearnedCost:
             config = replace(self.model, hyperparameters=self.model.hyperparameters or config.hyperparameters)
         log_costs = np.log(costs) - (0.0 if factor is None else factor.log_moment(X, 1.0))
         unit = float(log_costs[0])
-        relative = np.round((log_costs - unit) / QUANTUM) * QUANTUM
+        relative = rounded(log_costs - unit)
         if len(costs) >= ALIKE and not relative.any():
             return _Uniform(unit) if factor is None else _Known(factor.price, unit)
         trend = fit_trend(X, relative, space.categorical) if self.trend else Trend.none(X.shape[1])

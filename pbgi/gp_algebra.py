@@ -71,7 +71,12 @@ def _standardise(y: Floats) -> tuple[Floats, float, float]:
     if spread == 0.0:
         return np.zeros_like(y), centre, 1.0
     scale = float(np.ldexp(spread, exponent))
-    return np.round(offsets / (spread * QUANTUM)) * QUANTUM, centre, min(max(scale, SMALLEST), LARGEST)
+    return rounded(offsets / spread), centre, min(max(scale, SMALLEST), LARGEST)
+
+
+def rounded(x: Floats) -> Floats:
+    """Numbers of order one to multiples of QUANTUM: what is made of a * y + b is then what is made of y."""
+    return np.asarray(np.round(x / QUANTUM) * QUANTUM)
 
 
 # Matrices are row-major lower triangles; LAPACK sees their transpose, column-major upper triangles, without a copy.

@@ -76,15 +76,19 @@ def fit_trend(X: Floats, y: Floats, categorical: Bools) -> Trend:
     inputs = np.column_stack([np.ones(n), X[:, numbers] - 0.5])
     prior = 4.0 * PRIOR_STD**2 / max(len(numbers), 1)
     precision = np.diag(np.append(0.0, np.full(len(numbers), 1.0 / prior)))
+
+    def posterior(variance: float) -> tuple[Floats, Floats]:
+        covariance: Floats = np.asarray(np.linalg.inv(inputs.T @ inputs / variance + precision), dtype=np.float64)
+        return covariance @ (inputs.T @ y) / variance, covariance
+
     variance = ASSUMED_STD**2
-    for last in (*(False,) * N_ROUNDS, True):
-        covariance = np.linalg.inv(inputs.T @ inputs / variance + precision)
-        weights = covariance @ (inputs.T @ y) / variance
+    for _ in range(N_ROUNDS):
+        weights, covariance = posterior(variance)
         residual = y - inputs @ weights
-        if not last:
-            # As many observations as the line has taken up are no longer free to tell the deviation.
-            free = max(n - float(np.sum((inputs @ covariance) * inputs)) / variance, 0.0)
-            variance = (ASSUMED_COUNT * ASSUMED_STD**2 + float(residual @ residual)) / (ASSUMED_COUNT + free)
+        # As many observations as the line has taken up are no longer free to tell the deviation.
+        free = max(n - float(np.sum((inputs @ covariance) * inputs)) / variance, 0.0)
+        variance = (ASSUMED_COUNT * ASSUMED_STD**2 + float(residual @ residual)) / (ASSUMED_COUNT + free)
+    weights, covariance = posterior(variance)
     columns = np.append(0, 1 + numbers)
     full = np.zeros((d + 1, d + 1))
     full[np.ix_(columns, columns)] = covariance

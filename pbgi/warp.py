@@ -29,6 +29,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from pbgi.arrays import Bools, Floats
+from pbgi.gp_algebra import LARGEST, rounded
 from pbgi.index import gittins_index, gittins_index_and_grad, log_h
 
 N_KNOTS = 129
@@ -38,10 +39,7 @@ FAR = 10.0
 # the lower one, which parameters above 1 draw in.
 PARAMETERS = np.linspace(-3.0, 5.0, 65)
 PRIOR_STD = 2.0  # of the parameter around 1: a few values have a likeliest parameter far from it, whatever they are
-# Scaled values are rounded to multiples of this, far below any noise: then the warp of a * y + b is that of y to the
-# last bit, where rounding errors would otherwise choose another parameter.
-QUANTUM = 2.0**-32
-TINY, LARGEST = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).max)
+TINY = float(np.finfo(np.float64).tiny)
 LARGEST_LOG = 700.0  # exp of which is finite
 STEEPEST = 1e100  # standard deviations: next to no deviation makes more of them than a float holds
 
@@ -245,7 +243,7 @@ class _Chain:
         centre, scale = float(np.median(values)), _robust_scale(values)
         scaled = (values - centre) / scale
         bends = bool(np.abs(scaled).max() > FAR)
-        scaled = _rounded(np.arcsinh(scaled) if bends else scaled)
+        scaled = rounded(np.arcsinh(scaled) if bends else scaled)
         middle, spread = float(scaled.mean()), float(scaled.std(ddof=1)) or 1.0
         s = (scaled - middle) / spread
         parameter = _likeliest(s) if len(np.unique(s)) > 2 else 1.0  # of two values nothing but the scale is learned
@@ -269,10 +267,6 @@ def _robust_scale(values: Floats) -> float:
         if high > low:
             return float(high - low)
     raise AssertionError("values all alike have no scale")
-
-
-def _rounded(scaled: Floats) -> Floats:
-    return np.asarray(np.round(scaled / QUANTUM) * QUANTUM)
 
 
 def _likeliest(s: Floats) -> float:
