@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbgi.arrays import Bools, Floats
-from pbgi.cost import WARY, CostModel, fits, posterior_and_cost
+from pbgi.cost import WARINESS, CostModel, fits, posterior_and_cost
 from pbgi.index import gittins_index, gittins_index_and_grad, log_h, log_h_and_grad
 from pbgi.maximize import Acquisition
 from pbgi.model import Model, Path
@@ -190,7 +190,7 @@ class Restricted:
         radius: Of each: points closer than this, in every coordinate, are not allowed; one number serves for all.
         categorical: (d,) Which coordinates are categories: close there means equal.
         success: Points more likely to fail than not are not allowed; None allows all.
-        wary: How many deviations above its median a cost must be affordable.
+        wariness: How many deviations above its median a cost must be affordable.
     """
 
     of: Acquisition
@@ -200,7 +200,7 @@ class Restricted:
     radius: Floats | float
     categorical: Bools
     success: Success | None = None
-    wary: float = WARY
+    wariness: float = WARINESS
 
     def value(self, X: Floats) -> Floats:
         """The value, or minus infinity."""
@@ -215,7 +215,7 @@ class Restricted:
         """Which points are allowed."""
         allowed = np.ones(len(X), dtype=np.bool_)
         if math.isfinite(self.affordable):
-            allowed &= fits(self.cost, X, self.affordable, self.wary)
+            allowed &= fits(self.cost, X, self.affordable, self.wariness)
         if self.success is not None:
             allowed &= self.success.is_likely(X)
         if not len(self.avoid):

@@ -29,7 +29,7 @@ PRIOR_LENGTH_SCALE = 0.5
 PRIOR_CATEGORY_SCALE = 4.0 * CATEGORY_DISTANCE
 PRIOR_LOG_NOISE_STD = 0.1
 # A trial is started if it fits what is left of a budget with a probability of 98 %.
-WARY = 2.0
+WARINESS = 2.0
 ALIKE = 3  # costs that are all the same say that all are
 
 
@@ -146,7 +146,7 @@ def _around(trend: Trend, fitted: GP, X: Floats, log_costs: Floats, space: Space
     )
 
 
-def fits(cost: CostModel, X: Floats, affordable: float, z: float = WARY) -> Bools:
+def fits(cost: CostModel, X: Floats, affordable: float, z: float = WARINESS) -> Bools:
     """Which points (m, d) cost no more than what is affordable, as likely as a Gaussian is below z deviations."""
     if math.isinf(affordable):
         return np.ones(len(X), dtype=np.bool_)

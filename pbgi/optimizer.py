@@ -17,7 +17,7 @@ from threadpoolctl import ThreadpoolController
 
 from pbgi.arguments import refuse_unknown_arguments
 from pbgi.arrays import Floats
-from pbgi.cost import WARY, Cost, CostModel, KnownCost, LearnedCost, UniformCost, few
+from pbgi.cost import WARINESS, Cost, CostModel, KnownCost, LearnedCost, UniformCost, few
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
 from pbgi.fitting import cost_notes, fit_costs, fit_values, paid_trials
 from pbgi.gp_config import GPConfig
@@ -26,6 +26,7 @@ from pbgi.model import ModelKind
 from pbgi.parameter import Parameter
 from pbgi.plain import Value, require_count, require_fields
 from pbgi.policy import Policy
+from pbgi.prediction import Prediction, Recommendation, predict, recommend
 from pbgi.settings import FIELDS, FORMAT, Settings
 from pbgi.snapshot import Proposal, Snapshot, failure_radius
 from pbgi.space import Space
@@ -36,9 +37,6 @@ from pbgi.stopping import Situation, StopReason, StopRule
 # rounding says, and so do ten trials of a learned cost that has always been the same.
 ROUNDING, LEARNING = 1e-12, 1e-4
 LAST_SHARE = 0.1  # of the budget: over it wariness doubles, and nothing is tried that may well not fit
-# Variance of the noise, in units of the standardized values, below which a value is taken to be exact (as the paper's).
-NOISELESS = 1e-4
-INTERVAL_Z = 1.2815515655446004  # standard deviations: four in five of a Gaussian's draws are as near to its mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,42 +46,6 @@ class _Next:
     proposal: Proposal | None
     note: Mapping[str, Note]
     nothing_left: str | None
-
-
-@dataclass(frozen=True, eq=False)
-class Prediction:
-    """What is believed of m points.
-
-    Attributes:
-        median: (m,) Values that are as likely to be exceeded as not, in the units and the direction of the values told.
-        low: (m,) The lower end of an 80 % interval of each value, noise not included.
-        high: (m,) Its upper end.
-        cost: (m,) Expected costs; one each while nothing is known of costs.
-    """
-
-    median: Floats
-    low: Floats
-    high: Floats
-    cost: Floats
-
-
-@dataclass(frozen=True)
-class Recommendation:
-    """The trial to go with: of all points tried the one that the model believes to be the best.
-
-    Under noise the best value that was told is a lucky one more often than not. Without noise this is that trial.
-
-    Attributes:
-        trial: A completed trial.
-        median: The value believed to lie there, noise not included, in the units of the values told.
-        low: The lower end of an 80 % interval of that value.
-        high: Its upper end.
-    """
-
-    trial: Trial
-    median: float
-    low: float
-    high: float
 
 
 class Optimizer:
@@ -259,11 +221,7 @@ class Optimizer:
             return Recommendation(best, best.value, best.value, best.value)
         with _threadpools().limit(limits=1):
             snapshot, _ = self._snapshot(self._history.trials, None)
-            believed = self._predicted(snapshot, self._points(done))
-        fitted = snapshot.model.hyperparameters
-        exact = fitted is not None and fitted.noise <= NOISELESS
-        at = done.index(best) if exact else int(np.argmax(self._sign * believed.median))
-        return Recommendation(done[at], *(float(part[at]) for part in (believed.median, believed.low, believed.high)))
+            return recommend(snapshot, done, self._points(done), best)
 
     @property
     def budget(self) -> float | None:
@@ -307,14 +265,7 @@ class Optimizer:
             )
         with _threadpools().limit(limits=1):
             snapshot, _ = self._snapshot(self._history.trials, None)
-            return self._predicted(snapshot, X.reshape(len(points), self._space.dimension))
-
-    def _predicted(self, snapshot: Snapshot, X: Floats) -> Prediction:
-        mean, std = snapshot.model.posterior(X)
-        quantiles = (snapshot.warp.to_values(mean + z * std) for z in (0.0, -INTERVAL_Z, INTERVAL_Z))
-        median, *ends = (self._sign * quantile for quantile in quantiles)
-        low, high = np.sort(ends, axis=0)
-        return Prediction(median, low, high, np.exp(snapshot.cost.log_moment(X, 1.0)))
+            return predict(snapshot, X.reshape(len(points), self._space.dimension))
 
     # The next point --------------------------------------------------------------------------------------------------
 
@@ -407,7 +358,7 @@ class Optimizer:
             spent=self.spent,
             budget=self._budget,
             affordable=self._affordable(),
-            wary=self._wary(),
+            wariness=self._wariness(),
             failed_radius=np.array([failure_radius(t, len(trials)) for t in self._history.failed]),
         )
         return snapshot, record
@@ -429,15 +380,15 @@ class Optimizer:
         exact = isinstance(self._settings.cost, KnownCost | UniformCost)
         return remaining * (1.0 + (ROUNDING if exact else LEARNING))
 
-    def _wary(self) -> float:
+    def _wariness(self) -> float:
         """How many deviations above its median a cost must fit: twice as many when the last of the budget is spent.
 
         A search for the best point that just fits finds the one whose cost is underestimated the most. Near the end,
         where that is a trial too many, little is lost by leaving it out.
         """
         if self._budget is None or self.remaining is None:
-            return WARY
-        return WARY * (1.0 + max(1.0 - self.remaining / (LAST_SHARE * self._budget), 0.0))
+            return WARINESS
+        return WARINESS * (1.0 + max(1.0 - self.remaining / (LAST_SHARE * self._budget), 0.0))
 
     def _points(self, trials: Any) -> Floats:
         """Unit-cube rows of the trials; each is converted once."""

@@ -18,10 +18,11 @@ from pbgi.errors import InvalidInputError
 from pbgi.gp_config import GPConfig
 from pbgi.history import Trial
 from pbgi.model import ModelKind
-from pbgi.optimizer import Optimizer, Recommendation
+from pbgi.optimizer import Optimizer
 from pbgi.parameter import Parameter
 from pbgi.plain import Value, require_count
 from pbgi.policy import Policy
+from pbgi.prediction import Recommendation
 from pbgi.space import Space
 from pbgi.stopping import StopReason, StopRule
 

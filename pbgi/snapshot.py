@@ -9,7 +9,7 @@ import numpy as np
 
 from pbgi.acquisition import Cheapness, Restricted
 from pbgi.arrays import Floats
-from pbgi.cost import WARY, CostModel, fits
+from pbgi.cost import WARINESS, CostModel, fits
 from pbgi.history import Note, Trial, TrialState
 from pbgi.maximize import Acquisition, SearchResult, build_pool, search
 from pbgi.mixed import Grid
@@ -44,7 +44,7 @@ class Snapshot:
         affordable: What the next trial may cost; inf if anything.
         failed_radius: (k,) How far around each failed point nothing is tried while there is anything else.
         warp: The map between values and what the model sees of them.
-        wary: How many deviations above its median a cost must be affordable.
+        wariness: How many deviations above its median a cost must be affordable.
     """
 
     space: Space
@@ -61,7 +61,7 @@ class Snapshot:
     affordable: float = math.inf
     failed_radius: Floats | float = FAILURE_RADIUS
     warp: Warp = IDENTITY
-    wary: float = WARY
+    wariness: float = WARINESS
 
     @cached_property
     def success(self) -> Success | None:
@@ -104,7 +104,7 @@ class Snapshot:
         if pool is None:
             d, incumbents = self.space.dimension, self._incumbents() if near_best else None
             pool = build_pool(d, rng, incumbents=incumbents, former_maximisers=former_maximisers)
-        if not fits(self.cost, self.space.snap(pool), self.affordable, self.wary).any():
+        if not fits(self.cost, self.space.snap(pool), self.affordable, self.wariness).any():
             pool = np.concatenate([pool, cheap_points(self.space, self.cost, pool, self.excluded, rng)])
         for wary in (True, False) if len(self.failed) else (False,):
             free = math.isinf(self.affordable) and not wary
@@ -125,7 +125,7 @@ class Snapshot:
             self.failed_radius if wary else 0.0,
             self.space.categorical,
             self.success if wary else None,
-            self.wary,
+            self.wariness,
         )
 
     def noted_points(self, name: str, n: int) -> Floats:

@@ -23,7 +23,7 @@ MOST_CHOICES = 8  # of a parameter with more, the search tries the rest
 # A point four times as dear must be about 1.4 times as far from the others to be preferred.
 THRIFT = 0.25
 # A start must not be ruined by one trial in the dark: a cost must fit its part of the share with a probability of 84 %.
-WARY_START = 1.0
+START_WARINESS = 1.0
 
 
 def default_n_startup(space: Space, *, stops_early: bool = False) -> int:
@@ -45,7 +45,7 @@ def start_point(
     allowance: float,
     excluded: Floats | None,
     rng: np.random.Generator,
-    z: float = WARY_START,
+    z: float = START_WARINESS,
 ) -> Proposal | None:
     """A point far from those seen, cheap rather than dear.
 

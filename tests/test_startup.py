@@ -12,7 +12,7 @@ from pbgi.gp_config import GPConfig
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Categorical, Float, Integer
 from pbgi.space import Space
-from pbgi.startup import START_SHARE, WARY_START, default_n_startup, start_point
+from pbgi.startup import START_SHARE, START_WARINESS, default_n_startup, start_point
 
 UNIFORM = UniformCost().fit(LINE, np.empty((0, 1)), np.empty(0), GPConfig(), None)
 
@@ -166,7 +166,7 @@ def test_learned_cost_must_fit_with_room_for_surprises():
         x = start_point(SQUARE, np.full((1, 2), 0.5), cost, allowance, None, np.random.default_rng(0)).x[None]
         mean = (cost.log_moment(x, 1.0) - cost.log_moment(x, -1.0)) / 2
         variance = cost.log_moment(x, 1.0) + cost.log_moment(x, -1.0)
-        assert math.exp(mean[0] + WARY_START * 2.0 * math.sqrt(variance[0])) <= allowance * (1 + 1e-9)
+        assert math.exp(mean[0] + START_WARINESS * 2.0 * math.sqrt(variance[0])) <= allowance * (1 + 1e-9)
         reach.append(np.linalg.norm(x - 0.5))
     assert reach[0] < reach[1] < reach[2]
 

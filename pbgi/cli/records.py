@@ -14,7 +14,7 @@ from pbgi.cli.progress import Standing, standing
 from pbgi.cli.study import StudyBook, predicted_cost
 from pbgi.cli.suggest import recommended_of
 from pbgi.integrations.optuna.ledger import ledger_of
-from pbgi.optimizer import Recommendation
+from pbgi.prediction import Recommendation
 
 STATES = {
     TrialState.RUNNING: "running",

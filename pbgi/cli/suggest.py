@@ -18,7 +18,8 @@ from pbgi.cli.study import StudyBook
 from pbgi.errors import InvalidInputError
 from pbgi.history import TrialState as State
 from pbgi.integrations.optuna.ledger import Account, ledger_of
-from pbgi.optimizer import Optimizer, Recommendation
+from pbgi.optimizer import Optimizer
+from pbgi.prediction import Recommendation
 from pbgi.space import Space
 from pbgi.stopping import StopReason
 

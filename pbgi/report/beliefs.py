@@ -13,8 +13,9 @@ from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 from pbgi.maximize import build_pool
 from pbgi.model import last_noted
-from pbgi.optimizer import INTERVAL_Z, Optimizer
+from pbgi.optimizer import Optimizer
 from pbgi.plain import Value
+from pbgi.prediction import INTERVAL_Z
 
 N_ALONG = 41
 N_SPREAD, N_INCUMBENTS = 512, 3

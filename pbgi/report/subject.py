@@ -18,10 +18,11 @@ import numpy as np
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial, TrialState
-from pbgi.optimizer import Optimizer, Recommendation
+from pbgi.optimizer import Optimizer
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.plain import Value
 from pbgi.policy import PBGI
+from pbgi.prediction import Recommendation
 from pbgi.report.beliefs import Beliefs, beliefs_of
 from pbgi.report.outlook import Outlook, outlook_of
 from pbgi.run import Result

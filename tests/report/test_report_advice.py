@@ -4,7 +4,7 @@ import pytest
 from report_runs import ODD, SPACE, cost_of, ordinary, told, value_of
 
 import pbgi
-from pbgi.optimizer import Recommendation
+from pbgi.prediction import Recommendation
 from pbgi.report.advice import standing, what_to_try
 from pbgi.report.subject import subject_of
 
