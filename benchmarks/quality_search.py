@@ -297,7 +297,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="one state, by number")
     parser.add_argument(
-        "--near-best", action="store_true", default=None, help="begin near the best points in any dimension"
+        "--near-best", action=argparse.BooleanOptionalAction, default=True, help="begin near the best points too"
     )
     parser.add_argument("--worst", type=int, default=12, help="how many of the worst states to print")
     parser.add_argument("--json", type=Path, help="where to write the numbers")

@@ -25,7 +25,7 @@ from pbgi.maximize import Acquisition, SearchResult, default_n_starts
 from pbgi.plain import require_positive, set_fields
 from pbgi.snapshot import Proposal, Snapshot
 
-PATH_STARTS = 3  # times as many climbs for Thompson sampling
+PATH_STARTS = 6  # times as many climbs for Thompson sampling
 UCB_CONFIDENCE = 0.1
 N_RANDOM = 64
 
