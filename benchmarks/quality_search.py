@@ -31,10 +31,10 @@ from timing import report
 import pbgi
 from pbgi.acquisition import GittinsIndex, LogExpectedImprovement, PathValue, UpperConfidenceBound
 from pbgi.cost import CostModel
-from pbgi.gp_config import GPConfig
-from pbgi.gp_fit import fit_gp
-from pbgi.maximize import Acquisition, SearchResult, build_pool, default_n_sobol, default_n_starts, search
+from pbgi.gp.config import GPConfig
+from pbgi.gp.fit import fit_gp
 from pbgi.policy import PATH_STARTS
+from pbgi.search.maximize import Acquisition, SearchResult, build_pool, default_n_sobol, default_n_starts, search
 from pbgi.snapshot import Snapshot
 
 SHORT = 1e-6  # of the spread

@@ -18,8 +18,8 @@ from pbgi.acquisition import Exponential, GittinsIndex, LogExpectedImprovement
 from pbgi.arrays import Floats
 from pbgi.botorch.policies import MaxValueEntropy, MultiFidelityMaxValueEntropy
 from pbgi.botorch.searched_policy import SearchedPolicy
-from pbgi.maximize import Acquisition, SearchResult, build_pool
 from pbgi.model import Model
+from pbgi.search.maximize import Acquisition, SearchResult, build_pool
 from pbgi.snapshot import Proposal, Snapshot
 
 if TYPE_CHECKING:

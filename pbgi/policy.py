@@ -21,8 +21,8 @@ from pbgi.acquisition import (
 )
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
-from pbgi.maximize import Acquisition, SearchResult, default_n_starts
 from pbgi.plain import require_positive, set_fields
+from pbgi.search.maximize import Acquisition, SearchResult, default_n_starts
 from pbgi.snapshot import Proposal, Snapshot
 
 PATH_STARTS = 6  # times as many climbs for Thompson sampling

@@ -15,7 +15,7 @@ import numpy as np
 from pbgi.arguments import refuse_unknown_arguments
 from pbgi.cost import Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError
-from pbgi.gp_config import GPConfig
+from pbgi.gp.config import GPConfig
 from pbgi.history import Trial
 from pbgi.model import ModelKind
 from pbgi.optimizer import Optimizer

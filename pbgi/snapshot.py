@@ -10,13 +10,13 @@ import numpy as np
 from pbgi.acquisition import Cheapness, Restricted
 from pbgi.arrays import Floats
 from pbgi.cost import WARINESS, CostModel, fits
+from pbgi.gp.warp import IDENTITY, Warp
 from pbgi.history import Note, Trial, TrialState
-from pbgi.maximize import Acquisition, SearchResult, build_pool, search
-from pbgi.mixed import Grid
 from pbgi.model import Model
+from pbgi.search.grids import Grid
+from pbgi.search.maximize import Acquisition, SearchResult, build_pool, search
 from pbgi.space import Space
 from pbgi.success import PerSuccess, Success, fit_success
-from pbgi.warp import IDENTITY, Warp
 
 N_INCUMBENTS = 3
 # Around a point that has just failed nothing is tried this close, in every coordinate, while anything else is left. The

@@ -11,8 +11,8 @@ import numpy as np
 
 from pbgi.arrays import Floats
 from pbgi.cost import CostModel, fits
-from pbgi.maximize import build_pool
 from pbgi.parameter import Categorical
+from pbgi.search.maximize import build_pool
 from pbgi.snapshot import Proposal, cheap_points
 from pbgi.space import Space
 

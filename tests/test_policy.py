@@ -25,9 +25,8 @@ from scipy import stats
 from pbgi import InvalidInputError
 from pbgi.cost import KnownCost, LearnedCost
 from pbgi.frozen import from_plain, to_plain
-from pbgi.gp_config import GPConfig
+from pbgi.gp.config import GPConfig
 from pbgi.history import History
-from pbgi.maximize import build_pool
 from pbgi.parameter import Categorical, Float, Integer
 from pbgi.policy import (
     EI,
@@ -42,6 +41,7 @@ from pbgi.policy import (
     RandomSearch,
     Thompson,
 )
+from pbgi.search.maximize import build_pool
 from pbgi.space import Space
 
 ALL = [

@@ -228,7 +228,9 @@ def test_a_former_maximiser_that_a_fresh_search_misses_is_looked_at_again(monkey
         return far if former_maximisers is None else np.concatenate([far, former_maximisers])
 
     monkeypatch.setattr("pbgi.snapshot.build_pool", blind)
-    monkeypatch.setattr("pbgi.maximize.maximize_batch", lambda f, starts, **_: (starts, f(starts)[0]))  # no climbing
+    monkeypatch.setattr(
+        "pbgi.search.maximize.maximize_batch", lambda f, starts, **_: (starts, f(starts)[0])
+    )  # no climbing
     assert rule.note(snapshot, rng(0))["worth"] < everywhere["worth"] - 1e-3
     remembering = dataclasses.replace(snapshot.trials[0], record={"worth_x": everywhere["worth_x"]})
     again = dataclasses.replace(snapshot, trials=(remembering, *snapshot.trials[1:]))

@@ -15,8 +15,8 @@ import numpy as np
 from pbgi.acquisition import Cheapness, LogExpectedImprovement
 from pbgi.arrays import Bools, Floats
 from pbgi.history import Note
-from pbgi.maximize import RESOLUTION
 from pbgi.plain import require_count, set_fields
+from pbgi.search.maximize import RESOLUTION
 from pbgi.snapshot import Proposal, Snapshot
 
 if TYPE_CHECKING:

@@ -103,7 +103,7 @@ def test_forms_of_expected_improvement_agree_where_it_is_large(policy):
     for x in (0.1, 0.4, 0.9):
         optimizer.tell({"x": x}, (x - 0.6) ** 2, cost=1.0)
     grid = np.linspace(0.0, 1.0, 100_001)[:, None]
-    from pbgi.gp_fit import fit_gp
+    from pbgi.gp.fit import fit_gp
 
     X, y = np.array([[0.1], [0.4], [0.9]]), -((np.array([0.1, 0.4, 0.9]) - 0.6) ** 2)
     best = grid[np.argmax(LogExpectedImprovement(fit_gp(X, y, pbgi.GPConfig.paper()), None, y.max()).value(grid)), 0]

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pbgi.arrays import Bools, Floats, Ints
 from pbgi.errors import InvalidInputError
-from pbgi.mixed import Grids, finite, maximize_mixed, snap
-from pbgi.quasi_newton import NEAR, maximize_batch
+from pbgi.search.climb import NEAR, maximize_batch
+from pbgi.search.grids import Grids, finite, maximize_mixed, snap
 
 NEIGHBOUR_SCALES = (1e-1, 1e-2, 1e-3)
 N_NEIGHBOURS = 4  # per incumbent, scale and kind
