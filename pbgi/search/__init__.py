@@ -6,6 +6,23 @@ search.py    a pool of points, starts chosen from it, and the search
 """
 
 from pbgi.search.grids import Grid
-from pbgi.search.maximize import Acquisition, SearchResult, build_pool, default_n_sobol, default_n_starts, search
+from pbgi.search.maximize import (
+    Acquisition,
+    Search,
+    SearchResult,
+    build_pool,
+    default_n_sobol,
+    default_n_starts,
+    search,
+)
 
-__all__ = ["Acquisition", "Grid", "SearchResult", "build_pool", "default_n_sobol", "default_n_starts", "search"]
+__all__ = [
+    "Acquisition",
+    "Grid",
+    "Search",
+    "SearchResult",
+    "build_pool",
+    "default_n_sobol",
+    "default_n_starts",
+    "search",
+]

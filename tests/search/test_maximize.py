@@ -352,12 +352,12 @@ def test_all_maxima_are_sorted_distinct_and_correctly_valued():
     assert gaps.min() > 1e-3
 
 
-def test_former_maximisers_are_never_lost():
+def test_former_maximizers_are_never_lost():
     """Hand back the maxima and the next search on the same function is at least as good, with a single start."""
     for seed in range(5):
         acquisition, rng = Posterior(6, 40, seed, KINDS[seed % 3]), np.random.default_rng(seed)
         first = search(acquisition, build_pool(6, rng), rng=rng)
-        again = search(acquisition, build_pool(6, rng, former_maximisers=first.X_all), rng=rng, n_starts=1)
+        again = search(acquisition, build_pool(6, rng, former_maximizers=first.X_all), rng=rng, n_starts=1)
         assert again.value >= first.value - 1e-9 * abs(first.value)
 
 
