@@ -163,15 +163,34 @@ def fit_gp(
     """
     config = config or GPConfig()
     data = prepare(X, y, categorical, standardise=config.outputs != "plain")
+    hyperparameters = _fitted(data, config, start)
+    with np.errstate(all="ignore"):  # underflow far from the data
+        return build_gp(data, config, hyperparameters, None)
+
+
+def fit_hyperparameters(
+    X: ArrayLike,
+    y: ArrayLike,
+    config: GPConfig,
+    *,
+    categorical: ArrayLike | None = None,
+    start: Hyperparameters | None = None,
+) -> tuple[Hyperparameters, float]:
+    """The hyperparameters that `fit_gp` would find, and what standardised values are multiplied with to get `y`."""
+    data = prepare(X, y, categorical, standardise=config.outputs != "plain")
+    return _fitted(data, config, start), data.scale
+
+
+def _fitted(data: Data, config: GPConfig, start: Hyperparameters | None) -> Hyperparameters:
+    """The hyperparameters that `config` knows, or else the likeliest."""
     d = data.X.shape[1]
     if config.hyperparameters is not None:
         require_dimension(config.hyperparameters, d)
-        with np.errstate(all="ignore"):
-            return build_gp(data, config, config.hyperparameters, None)
+        return config.hyperparameters
     start = start or Hyperparameters((DEFAULT_LENGTH_SCALE,) * d, 1.0, DEFAULT_NOISE)
     require_dimension(start, d)
-    with np.errstate(all="ignore"):  # underflow far from the data
-        return build_gp(data, config, _search(data, config, start), None)
+    with np.errstate(all="ignore"):
+        return _search(data, config, start)
 
 
 def _search(data: Data, config: GPConfig, start: Hyperparameters) -> Hyperparameters:

@@ -10,7 +10,7 @@ functions) by comparing the maximum reached with the best of 10 d L-BFGS-B runs 
 """
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -27,7 +27,7 @@ MOVED_COORDINATES = 2.0  # how many coordinates, on average, a sparse neighbour 
 SPACING = 0.3  # first distance asked between starts, in units of sqrt(d)
 SOBOL_BITS = 30
 RESOLUTION = 2.0**-40  # points closer than this in every continuous coordinate are the same point
-TOLERANCE = 1e-8  # of the spread: what a climb may leave, a hundredth of what is asked of the search
+TOLERANCE = 1e-7  # of the spread: what a climb may leave, a tenth of what is asked of the search
 FINITE_UP_TO = 4096  # grid points that are evaluated one and all
 
 
@@ -173,6 +173,7 @@ def search(
     n_starts: int | None = None,
     grids: Grids | None = None,
     excluded: ArrayLike | None = None,
+    lengths: Floats | None = None,
 ) -> SearchResult:
     """Find the point of the unit cube (or of the grids in it) where the acquisition function is largest.
 
@@ -183,6 +184,7 @@ def search(
         n_starts: Climbs; by default `default_n_starts(d)`.
         grids: One entry per coordinate, None for a continuous one; by default all are continuous.
         excluded: Points (k, d) that must not be returned, e.g. those already evaluated in a finite space.
+        lengths: How far (d,) the function goes before it changes, see `maximize_batch`.
 
     Returns:
         The best point that is not excluded among all visited ones, and where the climbs ended. A finite space with at
@@ -197,7 +199,7 @@ def search(
     if everything is None:
         # A climb may well start from an excluded row: its neighbours are often the best points left.
         starts = X[choose_starts(values, X, n_starts, rng)]
-        tops, top_values = _climb(acquisition, starts, grids, is_excluded, _spread(values))
+        tops, top_values = _climb(acquisition, starts, grids, is_excluded, _spread(values), lengths)
         X, values, n_tops = np.concatenate([tops, X]), np.concatenate([top_values, values]), len(tops)
     else:
         order = np.lexsort((rng.random(len(values)), -values))
@@ -214,15 +216,22 @@ def search(
 
 
 def _climb(
-    acquisition: Acquisition, starts: Floats, grids: Grids, is_excluded: "_Excluded", scale: float | None
+    acquisition: Acquisition,
+    starts: Floats,
+    grids: Grids,
+    is_excluded: "_Excluded",
+    scale: float | None,
+    lengths: Floats | None,
 ) -> tuple[Floats, Floats]:
     if all(grid is None for grid in grids) or not len(starts):
-        return maximize_batch(acquisition.value_and_grad, starts, scale=scale, tolerance=TOLERANCE, race=True)
+        climb = partial(maximize_batch, scale=scale, lengths=lengths, tolerance=TOLERANCE, race=True)
+        return climb(acquisition.value_and_grad, starts)
 
     def value_only(X: Floats) -> Floats:
         return np.where(is_excluded(X), -np.inf, acquisition.value(X))
 
-    return maximize_mixed(acquisition.value_and_grad, value_only, starts, grids, scale=scale, race=True)
+    f = acquisition.value_and_grad
+    return maximize_mixed(f, value_only, starts, grids, scale=scale, lengths=lengths, race=True)
 
 
 class _Excluded:

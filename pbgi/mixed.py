@@ -6,6 +6,7 @@ Climbs in the continuous coordinates alternate with exact sweeps over the levels
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, islice
 from typing import TypeAlias
 
@@ -61,6 +62,7 @@ def maximize_mixed(
     grids: Grids,
     *,
     scale: float | None = None,
+    lengths: Floats | None = None,
     max_rounds: int = MAX_ROUNDS,
     tolerance: float = 1e-9,
     race: bool = False,
@@ -75,7 +77,7 @@ def maximize_mixed(
         starts: Points (m, d); discrete coordinates are moved to the nearest level first.
         grids: One entry per coordinate.
         max_rounds: Sweeps and climbs that a start may go through.
-        scale, tolerance, race: As for `maximize_batch`.
+        scale, lengths, tolerance, race: As for `maximize_batch`.
 
     Returns:
         Points (m, d) on the grids and their values (m,), never below the value at the start.
@@ -84,10 +86,11 @@ def maximize_mixed(
     continuous = np.array([grid is None for grid in grids])
     relaxed = np.array([grid is None or (grid.ordered and len(grid.levels) > MAX_SWEPT_LEVELS) for grid in grids])
     values = finite(value_only(X))
+    climb_all = partial(maximize_batch, scale=scale, lengths=lengths, tolerance=tolerance, race=race)
 
     def climb(rows: Ints, free: Bools) -> None:
         if free.any():
-            climbed, _ = maximize_batch(f, X[rows], free=free, scale=scale, tolerance=tolerance, race=race)
+            climbed, _ = climb_all(f, X[rows], free=free)
             _move(X, values, rows, snap(climbed, grids)[:, None, :], value_only)
 
     rows = np.arange(len(X))

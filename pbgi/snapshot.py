@@ -110,7 +110,15 @@ class Snapshot:
             free = math.isinf(self.affordable) and not wary
             target: Acquisition = acquisition if free else self.restricted(acquisition, wary=wary)
             grids = grids_of(self.space)
-            found = search(target, pool, rng=rng, n_starts=n_starts, grids=grids, excluded=self.excluded)
+            found = search(
+                target,
+                pool,
+                rng=rng,
+                n_starts=n_starts,
+                grids=grids,
+                excluded=self.excluded,
+                lengths=self._lengths(),
+            )
             if found.x is not None and math.isfinite(found.value):
                 break
         return found
@@ -132,6 +140,11 @@ class Snapshot:
         """The latest points (k, d), at most n, that trials have noted under this name."""
         noted = [trial.record[name] for trial in self.trials if name in trial.record]
         return np.array(noted[-n:], dtype=np.float64).reshape(-1, self.space.dimension)
+
+    def _lengths(self) -> Floats | None:
+        """What the model has learned of how far values go before they change."""
+        known = self.model.hyperparameters
+        return None if known is None else np.array(known.length_scales)
 
     def _incumbents(self) -> Floats:
         best = np.argsort(-self.warped, kind="stable")[:N_INCUMBENTS]
