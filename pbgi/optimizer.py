@@ -183,22 +183,39 @@ class Optimizer:
         return self._history.complete(own.number, value, cost, charge)
 
     @refuse_unknown_arguments
-    def fail(self, trial: Trial | int, *, cost: float | None = None, message: str | None = None) -> Trial:
+    def fail(
+        self,
+        trial: Trial | int,
+        *,
+        cost: float | None = None,
+        message: str | None = None,
+        charge: float | None = None,
+    ) -> Trial:
         """Record that a trial ended without a value.
 
-        It is charged all the same, by default what was expected; that is no observation of what a success costs.
+        It is charged all the same: the charge, else the cost, else what was expected. None of them is taken for an
+        observation of what a success costs.
         """
         own = self._own(trial)
-        return self._history.fail(own.number, cost, message, self._charge_without(cost, own))
+        paid = self._charge_without(cost, own) if charge is None else charge
+        return self._history.fail(own.number, cost, message, paid)
 
     @refuse_unknown_arguments
-    def interrupt(self, trial: Trial | int, *, cost: float | None = None, message: str | None = None) -> Trial:
+    def interrupt(
+        self,
+        trial: Trial | int,
+        *,
+        cost: float | None = None,
+        message: str | None = None,
+        charge: float | None = None,
+    ) -> Trial:
         """Record that a trial was ended from outside: by Ctrl-C, or because the budget was used up.
 
         It is charged as a failed one is, and it says nothing of its point, which may be tried again.
         """
         own = self._own(trial)
-        return self._history.interrupt(own.number, cost, message, self._charge_without(cost, own))
+        paid = self._charge_without(cost, own) if charge is None else charge
+        return self._history.interrupt(own.number, cost, message, paid)
 
     def _charge_without(self, cost: float | None, own: Trial) -> float | None:
         """What a trial without a value is charged where neither told nor predicted: what others have cost."""

@@ -7,7 +7,7 @@ writes into the record of the trial, so that the history is all the state there 
 import math
 import sys
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -169,6 +169,8 @@ class LogEIPC:
 @dataclass(frozen=True)
 class LogEICC:
     """Expected improvement per cost, cooled: the weight of cost falls from 1 to 0 as the budget is spent."""
+
+    needs_budget: ClassVar[bool] = True
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest log EI + log E[c^-a], a the share of the budget that is left."""

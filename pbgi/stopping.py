@@ -81,8 +81,8 @@ class AnyOf(_Combinable):
     def __post_init__(self) -> None:
         set_fields(self, rules=tuple(self.rules))
         for rule in self.rules:
-            if isinstance(rule, type) or not callable(getattr(rule, "reason", None)):
-                raise InvalidInputError(f"rules must be stop rules, objects with reason(); got {rule!r}")
+            if isinstance(rule, type) or not all(callable(getattr(rule, name, None)) for name in ("reason", "note")):
+                raise InvalidInputError(f"rules must be stop rules, objects with reason() and note(); got {rule!r}")
 
     def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, Note]:
         """What all rules noted."""
