@@ -94,6 +94,7 @@ class Optimizer:
 
     # Asking and telling ----------------------------------------------------------------------------------------------
 
+    @refuse_unknown_arguments
     def ask(self, n: int | None = None) -> Any:
         """The next trial to run, or a list of `n` of them: of fewer where there are no more, and at least of one.
 
@@ -121,6 +122,7 @@ class Optimizer:
                 break
         return batch
 
+    @refuse_unknown_arguments
     def enqueue(self, params: Mapping[str, Value]) -> Trial:
         """Hand out a point of the user's choice as the next trial."""
         checked = self._space.check(params)
@@ -130,6 +132,7 @@ class Optimizer:
             predicted = math.exp(float(self._cost_model(self._history.trials).log_moment(point, 1.0)[0]))
         return self._history.add_running(checked, predicted)
 
+    @refuse_unknown_arguments
     def adopt(
         self,
         params: Mapping[str, Value],
@@ -318,6 +321,7 @@ class Optimizer:
         """What is left of the budget after reservations; None without a budget."""
         return None if self._budget is None else max(self._budget - self.spent - self.reserved, 0.0)
 
+    @refuse_unknown_arguments
     def predict(self, points: Sequence[Mapping[str, Value]]) -> Prediction:
         """What is believed of points now: the value they would give, and what they would cost.
 
@@ -499,6 +503,7 @@ class Optimizer:
         return json.dumps(saved, allow_nan=False)
 
     @classmethod
+    @refuse_unknown_arguments
     def from_json(
         cls, text: str, *, cost: Cost | None = None, policy: Policy | None = None, model: ModelKind | None = None
     ) -> "Optimizer":

@@ -25,16 +25,17 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pbgi.arguments import refuse_unknown_arguments
+from pbgi.arguments import checks_arguments, refuse_unknown_arguments
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
-from pbgi.plain import Value, plain_value, set_fields, unboxed
+from pbgi.plain import Value, as_float, is_real, plain_value, set_fields, unboxed
 
 # A log level is found again while the rounding of (b + k) log(1 + k/b) stays below half a level (see `Integer`): 2^40
 # levels leave a factor of ten in the worst case.
 MAX_LEVELS = 2**40
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class Float:
     """A real number between two bounds, both included.
@@ -157,6 +158,7 @@ class Discrete:
         return units * self.n_levels
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class Integer(Discrete):
     """A whole number low, low + step, ..., high.
@@ -284,8 +286,6 @@ class Categorical(Discrete):
 
 
 Parameter: TypeAlias = Float | Integer | Categorical
-for _made_by_dataclass in (Float, Integer):
-    _made_by_dataclass.__init__ = refuse_unknown_arguments(_made_by_dataclass.__init__)  # type: ignore[method-assign]
 
 
 def _typed(value: object) -> tuple[type, object]:
@@ -294,12 +294,9 @@ def _typed(value: object) -> tuple[type, object]:
 
 def _real(name: str, value: object) -> float:
     # The first test only spares floats the second, which is slow; so in `_integer`.
-    if type(value) is not float and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
+    if type(value) is not float and not is_real(value):
         raise InvalidInputError(f"{name} must be a real number; got {value!r}")
-    try:
-        number = float(value)
-    except OverflowError:  # an int beyond the largest float
-        number = math.inf
+    number = as_float(value)
     if not math.isfinite(number):
         raise InvalidInputError(f"{name} must be finite; got {value!r}")
     return number + 0.0  # -0.0 becomes 0.0

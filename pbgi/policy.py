@@ -19,6 +19,7 @@ from pbgi.acquisition import (
     UnwarpedIndex,
     UpperConfidenceBound,
 )
+from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 from pbgi.maximize import Acquisition, SearchResult, default_n_starts
@@ -57,6 +58,7 @@ def _propose_by_index(
     return _proposal(snapshot, found, index=value, cost_scale=cost_scale, **record)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class PBGI:
     """The Pandora's Box Gittins index at a fixed exchange rate.
@@ -76,6 +78,7 @@ class PBGI:
         return _propose_by_index(snapshot, rng, index, self.cost_scale)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class PBGID:
     """The index at an exchange rate that falls whenever the search would have stopped at the current one.
@@ -148,6 +151,7 @@ class PBGID:
         return fired
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class LogEI:
     """Expected improvement, blind to cost; climbed on its logarithm, which is nowhere flat."""
@@ -157,6 +161,7 @@ class LogEI:
         return _best_point(snapshot, _log_ei(snapshot, 0.0), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class LogEIPC:
     """Expected improvement per cost."""
@@ -166,6 +171,7 @@ class LogEIPC:
         return _best_point(snapshot, _log_ei(snapshot, -1.0), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class LogEICC:
     """Expected improvement per cost, cooled: the weight of cost falls from 1 to 0 as the budget is spent."""
@@ -180,6 +186,7 @@ class LogEICC:
         return _best_point(snapshot, _log_ei(snapshot, -left), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class EI:
     """Expected improvement itself, climbed as it is: flat where little is expected."""
@@ -189,6 +196,7 @@ class EI:
         return _best_point(snapshot, Exponential(_log_ei(snapshot, 0.0)), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class EIPC:
     """Expected improvement per cost itself, climbed as it is."""
@@ -198,6 +206,7 @@ class EIPC:
         return _best_point(snapshot, Exponential(_log_ei(snapshot, -1.0)), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class UCB:
     """Upper confidence bound, blind to cost, with the paper's schedule."""
@@ -209,6 +218,7 @@ class UCB:
         return _best_point(snapshot, UpperConfidenceBound(snapshot.model, math.sqrt(schedule)), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class Thompson:
     """Thompson sampling, blind to cost: the maximiser of one function drawn from the posterior."""
@@ -221,6 +231,7 @@ class Thompson:
         return _proposal(snapshot, snapshot.maximise(path, rng, n_starts=n_starts))
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class RandomSearch:
     """Uniformly at random."""

@@ -186,7 +186,18 @@ class Space:
 def _name(name: object) -> str:
     if type(name) is not str or not name:
         raise InvalidInputError(f"the name of a parameter must be a str and not empty; got {name!r}")
+    if "\0" in name or not _is_text(name):
+        raise InvalidInputError(f"the name of a parameter must be text that files and databases hold; got {name!r}")
     return name
+
+
+def _is_text(name: str) -> bool:
+    """Whether it can be written as UTF-8, which half of a surrogate pair cannot."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _parameter(name: str, value: object) -> Parameter | Value:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pbgi.acquisition import LogExpectedImprovement, UnwarpedIndex
+from pbgi.arguments import checks_arguments
 from pbgi.errors import InvalidInputError
 from pbgi.history import Note, Trial
 from pbgi.plain import require_count, require_positive, set_fields
@@ -72,6 +73,7 @@ def rules_of(rule: Any) -> tuple[Any, ...]:
     return tuple(part for inner in rule.rules for part in rules_of(inner)) if isinstance(rule, AnyOf) else (rule,)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class AnyOf(_Combinable):
     """Stops when one of its rules does."""
@@ -93,6 +95,7 @@ class AnyOf(_Combinable):
         return next((found for rule in self.rules if (found := rule.reason(situation))), None)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class MaxTrials(_Combinable):
     """Stops when so many trials have been handed out; observations from elsewhere do not count."""
@@ -114,6 +117,7 @@ class MaxTrials(_Combinable):
         return StopReason("MaxTrials", f"{n} trials have been handed out, the most asked for", {"trials": float(n)})
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class BudgetSpent(_Combinable):
     """Stops when the budget is spent, or when nothing is expected to fit what is left of it.
@@ -152,6 +156,7 @@ class BudgetSpent(_Combinable):
 N_FORMER = 16
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class GittinsStop(_Combinable):
     """Stops when no point is worth its price: no expected improvement exceeds cost_scale times the expected cost.

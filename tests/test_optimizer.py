@@ -5,6 +5,7 @@ import json
 import math
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -434,6 +435,13 @@ def test_costs_that_are_not_positive_are_refused(cost):
         optimizer.tell(trial, 1.0, cost=cost)
 
 
+class OnlyReason:
+    """Half a stop rule."""
+
+    def reason(self, _):
+        return None
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -446,6 +454,8 @@ def test_costs_that_are_not_positive_are_refused(cost):
         ({"policy": "PBGI"}, "policy must be None or an object with propose"),
         ({"policy": pbgi.PBGID}, "policy must be None or an object with propose"),
         ({"stop": 10}, "stop must be None or an object with reason"),
+        ({"stop": OnlyReason()}, "stop must be None or an object with note"),
+        ({"policy": pbgi.LogEICC()}, "LogEICC needs budget=..., with which it cools; got budget=None"),
         ({"model": "rbf"}, "model must be a GPConfig.*got 'rbf'"),
         ({"n_startup_trials": 0}, "positive whole number; got 0"),
         ({"seed": -1}, "seed must be a whole number that is not negative; got -1"),
@@ -462,6 +472,21 @@ def test_bad_arguments_are_refused(arguments, message):
     [
         (lambda: Optimizer(PLANE, bugdet=3), "got 'bugdet'; did you mean 'budget'?"),
         (lambda: pbgi.minimize(bowl, PLANE, wibble=3), "got 'wibble'; there are fun, space"),
+        (lambda: Optimizer(PLANE).tell(0, 1.0, costs=2.0), "got 'costs'; did you mean 'cost'?"),
+        (lambda: Optimizer(PLANE).fail(0, msg="x"), "got 'msg'; did you mean 'message'?"),
+        (lambda: Optimizer(PLANE).ask(num=3), "got 'num'; did you mean 'n'?|there are n"),
+        (lambda: Optimizer(PLANE).enqueue(param={}), "got 'param'; did you mean 'params'?"),
+        (lambda: Optimizer(PLANE).predict(point=[]), "got 'point'; did you mean 'points'?"),
+        (lambda: Optimizer.from_json("{}", costs=None), "got 'costs'; did you mean 'cost'?"),
+        (lambda: pbgi.PBGI(scale=0.1), "got 'scale'; did you mean 'cost_scale'?"),
+        (lambda: pbgi.PBGID(decays=2.0), "got 'decays'; did you mean 'decay'?"),
+        (lambda: pbgi.LogEI(xi=0.1), "got 'xi'"),
+        (lambda: pbgi.KnownCost(bowl, vectorized=True), "got 'vectorized'; did you mean 'vectorised'?"),
+        (lambda: pbgi.LearnedCost(known_factors=bowl), "got 'known_factors'; did you mean 'known_factor'?"),
+        (lambda: pbgi.GittinsStop(0.1, patients=3), "got 'patients'; did you mean 'patience'?"),
+        (lambda: pbgi.MaxTrials(trials=3), "got 'trials'; there are n"),
+        (lambda: pbgi.BudgetSpent(overshot=True), "got 'overshot'; did you mean 'overshoot'?"),
+        (lambda: pbgi.GPConfig(kernal="rbf"), "got 'kernal'; did you mean 'kernel'?"),
         (lambda: Float(0, 1, logarithmic=True), "got 'logarithmic'; did you mean 'log'|there are low, high, log"),
         (lambda: Integer(0, 8, stpe=2), "got 'stpe'; did you mean 'step'?"),
         (lambda: Categorical(choice=["a"]), "got 'choice'; did you mean 'choices'?"),
@@ -507,6 +532,21 @@ def test_budget_needs_costs():
     run(counted, 10, cost=None)
     assert counted.spent == 10
     assert counted.should_stop().rule == "BudgetSpent"
+
+
+def test_decimals_are_numbers():
+    space = {"x": Float(Decimal("0.0"), Decimal("1.5"))}
+    price = pbgi.KnownCost(lambda _: Decimal("0.25"))
+    optimizer = Optimizer(space, budget=Decimal("10.0"), cost=price, seed=0)
+    trial = optimizer.enqueue({"x": Decimal("0.5")})
+    told = optimizer.tell(trial, Decimal("0.125"), cost=Decimal("0.25"))
+    assert (told.params["x"], told.value, told.cost, optimizer.budget) == (0.5, 0.125, 0.25, 10.0)
+    assert optimizer.ask().predicted_cost == pytest.approx(0.25)
+    assert pbgi.PBGI(Decimal("0.5")).cost_scale == 0.5
+    with pytest.raises(InvalidInputError, match="budget must be a positive, finite number"):
+        Optimizer(space, budget=Decimal("sNaN"))
+    with pytest.raises(InvalidInputError, match="low must be finite"):
+        Float(Decimal("-Infinity"), 1.0)
 
 
 # Charges that are no observations -----------------------------------------------------------------------------------
@@ -785,7 +825,8 @@ parameters = st.one_of(
     st.builds(Integer, st.integers(-5, 0), st.integers(0, 30)),
     st.builds(Categorical, st.lists(st.text(max_size=3), min_size=1, max_size=4, unique=True)),
 )
-spaces = st.dictionaries(st.text(min_size=1, max_size=4), parameters, min_size=1, max_size=4)
+names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=4)
+spaces = st.dictionaries(names, parameters, min_size=1, max_size=4)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
