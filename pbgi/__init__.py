@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         UnknownArgumentError,
         UnknownTrialError,
     )
-    from pbgi.gp_config import GPConfig
+    from pbgi.gp import GPConfig
     from pbgi.history import Trial, TrialState
     from pbgi.index import gittins_index, gittins_index_and_grad, inverse_log_h, log_h
     from pbgi.optimizer import Optimizer
@@ -41,7 +41,7 @@ _HOMES = {
         "UnknownArgumentError",
         "UnknownTrialError",
     ),
-    "gp_config": ("GPConfig",),
+    "gp": ("GPConfig",),
     "history": ("Trial", "TrialState"),
     "index": ("gittins_index", "gittins_index_and_grad", "inverse_log_h", "log_h"),
     "optimizer": ("Optimizer",),

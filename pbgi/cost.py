@@ -13,14 +13,14 @@ import numpy as np
 
 from pbgi.arguments import checks_arguments
 from pbgi.arrays import Bools, Floats
-from pbgi.gp import GP, Pair, PosteriorWithGrad
-from pbgi.gp_algebra import rounded
-from pbgi.gp_config import GPConfig, Hyperparameters
-from pbgi.gp_fit import fit_gp, fit_hyperparameters
-from pbgi.kernel import CATEGORY_DISTANCE
-from pbgi.price import Price, PriceFunction
+from pbgi.cost_function import Price, PriceFunction
+from pbgi.gp.algebra import rounded
+from pbgi.gp.config import GPConfig, Hyperparameters
+from pbgi.gp.fit import fit_gp, fit_hyperparameters
+from pbgi.gp.kernel import CATEGORY_DISTANCE
+from pbgi.gp.posterior import GP, Pair, PosteriorWithGrad
+from pbgi.gp.trend import Trend, fit_trend
 from pbgi.space import Space
-from pbgi.trend import Trend, fit_trend
 
 # What is assumed before costs are fitted: that around their trend they vary by a factor of e^0.5, 1.6, either way.
 PRIOR_LOG_STD = 0.5

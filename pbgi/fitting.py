@@ -11,11 +11,11 @@ import numpy as np
 
 from pbgi.arrays import Floats
 from pbgi.cost import CostModel, LearnedCost, UniformCost
-from pbgi.gp_config import GPConfig
+from pbgi.gp.config import GPConfig
+from pbgi.gp.warp import IDENTITY, Warp, fit_warp
 from pbgi.history import Note, Trial
 from pbgi.model import MOST_VALUES, Model, fit_model, last_noted, last_number, noted, seen_by_model
 from pbgi.settings import Settings
-from pbgi.warp import IDENTITY, Warp, fit_warp
 
 # From so many values on the model is fitted anew only when there are this many times as many as at its last fit, or
 # something better than it had seen: by then a fit changes little, and at n = 1000 it is six sevenths of a suggestion.

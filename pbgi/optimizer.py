@@ -21,7 +21,7 @@ from pbgi.arrays import Floats
 from pbgi.cost import WARINESS, Cost, CostModel, KnownCost, LearnedCost, UniformCost, few
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
 from pbgi.fitting import cost_notes, fit_costs, fit_values, paid_trials
-from pbgi.gp_config import GPConfig
+from pbgi.gp.config import GPConfig
 from pbgi.history import WITHOUT_VALUE, History, Note, Trial, TrialState
 from pbgi.model import ModelKind
 from pbgi.parameter import Parameter

@@ -14,7 +14,7 @@ from pbgi.arguments import refuse_unknown_arguments
 from pbgi.cost import Cost, KnownCost, LearnedCost, UniformCost
 from pbgi.errors import BrokenFunctionError, InvalidInputError
 from pbgi.evaluation import Function, NoValueError, Outcome, Threads, cost_in, evaluate, value_and_cost
-from pbgi.gp_config import GPConfig
+from pbgi.gp.config import GPConfig
 from pbgi.history import Trial, TrialState, check_cost
 from pbgi.model import ModelKind
 from pbgi.optimizer import Optimizer

@@ -10,7 +10,7 @@ import numpy as np
 from pbgi.cost import Cost, KnownCost, LearnedCost, UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.frozen import from_plain, to_plain
-from pbgi.gp_config import GammaPrior, GPConfig, Hyperparameters, LogNormalPrior
+from pbgi.gp.config import GammaPrior, GPConfig, Hyperparameters, LogNormalPrior
 from pbgi.model import ModelKind, require_model
 from pbgi.plain import require_count, require_positive
 from pbgi.policy import PBGI, PBGID, POLICIES, Policy

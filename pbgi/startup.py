@@ -10,10 +10,11 @@ import math
 import numpy as np
 
 from pbgi.arrays import Floats
+from pbgi.best_point import cheap_points
 from pbgi.cost import CostModel, fits
-from pbgi.maximize import build_pool
 from pbgi.parameter import Categorical
-from pbgi.snapshot import Proposal, cheap_points
+from pbgi.search import build_pool
+from pbgi.snapshot import Proposal
 from pbgi.space import Space
 
 START_SHARE = 0.2  # aimed at, so that with the surprises of unknown costs it stays within a quarter

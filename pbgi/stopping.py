@@ -12,6 +12,8 @@ import numpy as np
 
 from pbgi.acquisition import LogExpectedImprovement, UnwarpedIndex
 from pbgi.arguments import checks_arguments
+from pbgi.arrays import Floats
+from pbgi.best_point import best_point
 from pbgi.errors import InvalidInputError
 from pbgi.history import Note, Trial
 from pbgi.plain import require_count, require_positive, set_fields
@@ -176,7 +178,7 @@ class GittinsStop(_Combinable):
     def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, Note]:
         """The point most worth its price, whatever the exchange rate: log(EI / E[c]), its cost, and its index."""
         per_cost = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_warped, cost_power=1.0)
-        found = snapshot.maximise(per_cost, rng, former_maximisers=snapshot.noted_points("worth_x", N_FORMER))
+        found = best_point(snapshot, per_cost, rng, former_maximizers=_former_maximizers(snapshot))
         if found.x is None or not math.isfinite(found.value):
             return {}
         index = UnwarpedIndex(snapshot.model, snapshot.price, self.cost_scale, snapshot.warp).value(found.x[None])
@@ -207,6 +209,12 @@ class GittinsStop(_Combinable):
         )
         numbers = {"index": index, "best_value": best, "predicted_cost": cost, "net_gain": gain}
         return StopReason("GittinsStop", message, numbers)
+
+
+def _former_maximizers(snapshot: Snapshot) -> Floats:
+    """The latest points (k, d) that were most worth their price."""
+    noted = [trial.record["worth_x"] for trial in snapshot.trials if "worth_x" in trial.record]
+    return np.array(noted[-N_FORMER:], dtype=np.float64).reshape(-1, snapshot.space.dimension)
 
 
 STOP_RULES: tuple[type, ...] = (AnyOf, BudgetSpent, GittinsStop, MaxTrials)

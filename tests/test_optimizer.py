@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import pbgi
 from pbgi import Categorical, Float, Integer, InvalidInputError, Optimizer
-from pbgi.gp_config import Hyperparameters
+from pbgi.gp.config import Hyperparameters
 from pbgi.history import TrialState
 
 SPACE = {"lr": Float(1e-5, 1e-1, log=True), "layers": Integer(1, 8), "act": Categorical(["relu", "tanh"]), "fixed": 3}

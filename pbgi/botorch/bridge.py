@@ -26,10 +26,10 @@ from torch import Tensor
 
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
-from pbgi.gp import GP
-from pbgi.gp_algebra import Data, cholesky, inverse_factor, prepare, solve
+from pbgi.gp.algebra import Data, cholesky, inverse_factor, prepare, solve
+from pbgi.gp.kernel import CrossCovariance, kernel_named
+from pbgi.gp.posterior import GP
 from pbgi.history import TrialState
-from pbgi.kernel import CrossCovariance, kernel_named
 from pbgi.snapshot import Snapshot
 
 # In units of the standardised values: how far the posterior mean may be off before the data cannot be the model's own.

@@ -12,9 +12,9 @@ from pbgi.botorch.belief import Belief, log_moment
 from pbgi.botorch.bridge import botorch_model, surrogate_of
 from pbgi.cost import KnownCost, LearnedCost, UniformCost
 from pbgi.errors import InvalidInputError
-from pbgi.gp import GP
-from pbgi.gp_config import GPConfig, Hyperparameters
-from pbgi.gp_fit import fit_gp
+from pbgi.gp.config import GPConfig, Hyperparameters
+from pbgi.gp.fit import fit_gp
+from pbgi.gp.posterior import GP
 
 KERNELS = ("matern52", "matern32", "rbf")
 

@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial
 from optuna.trial import TrialState as StudyState
 
 from pbgi.cost import Cost, LearnedCost
-from pbgi.gp_config import GPConfig
+from pbgi.gp.config import GPConfig
 from pbgi.history import Note, Trial, TrialState
 from pbgi.integrations.optuna.distributions import SearchSpace
 from pbgi.integrations.optuna.kept import suggested_params

@@ -31,11 +31,9 @@ from pbgi.arguments import checks_arguments, refuse_unknown_arguments
 from pbgi.arrays import Floats, Ints
 from pbgi.errors import InvalidInputError
 from pbgi.index import inverse_log_h, log_h
+from pbgi.pandora.rewards import Rewards, as_reward, finite_vector
+from pbgi.pandora.weitzman import Rule, expected_net, rule_at
 from pbgi.plain import require_positive
-from pbgi.reward import Discrete, Gaussian, Rewards, as_reward, finite_vector
-from pbgi.weitzman import Rule, expected_net, rule_at
-
-__all__ = ["Box", "Discrete", "Game", "Gaussian", "Opening", "Solution", "solve"]
 
 # Mixing the rules at two cost scales loses at most their distance times the difference of their spends. The search
 # ends when that is below this share of cost_scale * budget.

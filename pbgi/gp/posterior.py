@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
-from pbgi.gp_algebra import (
+from pbgi.gp.algebra import (
     Data,
     cholesky,
     inverse_factor,
@@ -24,9 +24,9 @@ from pbgi.gp_algebra import (
     times,
     times_transposed,
 )
-from pbgi.gp_config import GPConfig, Hyperparameters, LogPrior, log_parameters
-from pbgi.gp_predict import Predictor
-from pbgi.kernel import CrossCovariance, PriorDraw, kernel_named, row_blocks
+from pbgi.gp.config import GPConfig, Hyperparameters, LogPrior, log_parameters
+from pbgi.gp.kernel import CrossCovariance, PriorDraw, kernel_named, row_blocks
+from pbgi.gp.predictor import Predictor
 
 PosteriorWithGrad: TypeAlias = tuple[Floats, Floats, Floats, Floats]
 """Mean (m,), standard deviation (m,) and their gradients (m, d)."""

@@ -29,10 +29,10 @@ from numpy.typing import ArrayLike
 from scipy.linalg import lapack
 
 from pbgi.arrays import Bools, Floats
-from pbgi.gp import GP, build_gp
-from pbgi.gp_algebra import Data, cholesky, prepare, require_dimension, solve
-from pbgi.gp_config import GPConfig, Hyperparameters, LogPrior, log_bounds, log_parameters
-from pbgi.kernel import Gram, kernel_named
+from pbgi.gp.algebra import Data, cholesky, prepare, require_dimension, solve
+from pbgi.gp.config import GPConfig, Hyperparameters, LogPrior, log_bounds, log_parameters
+from pbgi.gp.kernel import Gram, kernel_named
+from pbgi.gp.posterior import GP, build_gp
 
 DEFAULT_LENGTH_SCALE, DEFAULT_NOISE = 0.5, 1e-2
 # The search ends when its next step promises less than this, in nats.

@@ -11,7 +11,7 @@ from scipy import stats
 from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats, Ints
 from pbgi.errors import InvalidInputError
-from pbgi.reward_family import AtomsFamily, ContinuousFamily, Family, GaussianFamily
+from pbgi.pandora.families import AtomsFamily, ContinuousFamily, Family, GaussianFamily
 
 # Of a discrete scipy distribution with infinite support, what lies beyond this tail probability is left out.
 TAIL = 1e-30

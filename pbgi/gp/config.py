@@ -9,7 +9,7 @@ import numpy as np
 from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
-from pbgi.kernel import kernel_named
+from pbgi.gp.kernel import kernel_named
 
 OUTPUTS = ("warped", "standardized", "plain")
 LOG_2PI = math.log(2.0 * math.pi)
@@ -107,7 +107,7 @@ class GPConfig:
         noisy: Whether one point may give different values: points of a finite space may then be tried again.
         hyperparameters: Known ones, which are then taken as they are and nothing is fitted but the constant mean.
         outputs: What the model sees of the values. "warped": an optimizer learns a monotone map that makes its values
-            look Gaussian, see `pbgi.warp`; `fit_gp` takes values as they come and standardizes them. "standardized":
+            look Gaussian, see `pbgi.gp.warp`; `fit_gp` takes values as they come and standardizes them. "standardized":
             with mean zero and variance one. "plain": as they are, and all of the above is in their unit.
     """
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from pbgi.arrays import Bools, Floats, Ints
 from pbgi.errors import InvalidInputError
-from pbgi.quasi_newton import ValueAndGrad, maximize_batch
+from pbgi.search.climb import ValueAndGrad, maximize_batch
 
 ValueOnly: TypeAlias = Callable[[Floats], Floats]
 """Maps points (m, d) to values (m,)."""
