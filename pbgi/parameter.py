@@ -124,11 +124,11 @@ class Discrete:
 
     def to_unit(self, values: Sequence[Any]) -> Floats:
         """Coordinates of checked values."""
-        return self._at(np.array([self._level(value) for value in values], dtype=np.int64))
+        return self.at(np.array([self._level(value) for value in values], dtype=np.int64))
 
     def from_unit(self, units: Floats) -> list[Any]:
         """Values whose pieces of [0, 1] hold the coordinates."""
-        return [self._values[level] for level in self._levels(units).tolist()]
+        return [self._values[level] for level in self.positions(units).tolist()]
 
     def column(self, units: Floats) -> NDArray[Any]:
         """The same as an array; choices keep their types."""
@@ -136,20 +136,22 @@ class Discrete:
 
     def snap(self, units: Floats) -> Floats:
         """Coordinates of the levels whose pieces hold the given ones."""
-        return self._at(self._levels(units))
+        return self.at(self.positions(units))
 
     def grid(self) -> Floats:
         """Coordinates of all levels, rising."""
-        return self._at(np.arange(self.n_levels))
+        return self.at(np.arange(self.n_levels))
 
     def _level(self, value: Any) -> int:
         return self._values.index(value)
 
-    def _levels(self, units: Floats) -> NDArray[np.int64]:
+    def positions(self, units: Floats) -> NDArray[np.int64]:
+        """Positions of the levels whose pieces hold coordinates."""
         return np.clip(np.floor(self._unscale(units)), 0, self.n_levels - 1).astype(np.int64)
 
-    def _at(self, levels: NDArray[np.int64]) -> Floats:
-        return self._scale(levels.astype(np.float64) + 0.5)
+    def at(self, positions: NDArray[np.int64]) -> Floats:
+        """Coordinates of the levels at positions."""
+        return self._scale(np.asarray(positions, dtype=np.float64) + 0.5)
 
     def _scale(self, x: Floats) -> Floats:
         return x / self.n_levels
@@ -197,7 +199,7 @@ class Integer(Discrete):
 
     def column(self, units: Floats) -> NDArray[Any]:
         """Values at coordinates in [0, 1], as an array."""
-        return np.asarray(self.low + self.step * self._levels(units))
+        return np.asarray(self.low + self.step * self.positions(units))
 
     def check(self, value: object, name: str = "value") -> int:
         """The value as an int, or an error that calls it `name`."""

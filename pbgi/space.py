@@ -21,7 +21,7 @@ from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Discrete, Float, Integer, Parameter
 from pbgi.plain import Value, plain_value, require_fields, set_fields, unboxed
 
-# Levels worth sweeping one by one; a finer integer is searched as if continuous, then snapped.
+# Levels worth listing; those of a finer integer are computed where they are needed.
 MAX_GRID = 1024
 # How far outside the cube rounding may have carried a coordinate before it counts as a mistake.
 ROUNDING = 1e-9
@@ -49,7 +49,7 @@ class Space:
         coordinates: The names that move, in order: the columns of the unit cube.
         dimension: Number of coordinates.
         grids: Per coordinate the values it may take, rising, or None: it is continuous, or an Integer of more than
-            MAX_GRID levels, to be treated as continuous and rounded by `snap`.
+            MAX_GRID levels, to be rounded by `snap`.
         categorical: Per coordinate, whether it is categorical; shape (d,).
         n_points: Number of distinct points, `math.inf` if a Float moves.
     """

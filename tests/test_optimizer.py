@@ -284,6 +284,35 @@ def test_finite_spaces_do_not_repeat_and_end():
         optimizer.ask()
 
 
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        Integer(0, 2000),
+        Integer(0, 10**5, step=50),
+        Integer(1, 5000, log=True),
+        Integer(1, 10**6, log=True),
+        Integer(0, 10**6),
+    ],
+)
+@pytest.mark.parametrize("beside", [{}, {"c": Categorical(["a", "b"])}, {"y": Float(0, 1)}])
+def test_integers_of_many_levels_do_not_repeat(parameter, beside):
+    optimizer = Optimizer({"k": parameter, **beside}, cost=pbgi.UniformCost(), seed=0)
+    best = optimizer.space.from_unit(np.full(optimizer.space.dimension, 0.3))
+    for _ in range(40):
+        trial = optimizer.ask()
+        x, top = (optimizer.space.to_unit(params) for params in (trial.params, best))
+        optimizer.tell(trial, float(((x - top) ** 2).sum()))
+    assert len({tuple(trial.params.items()) for trial in optimizer.trials}) == 40
+    assert optimizer.best.value < 1e-4
+
+
+def test_running_trials_of_many_levels_do_not_repeat():
+    optimizer = Optimizer({"k": Integer(0, 1500)}, cost=pbgi.UniformCost(), seed=0)
+    for k in (0, 700, 760, 800, 1500):
+        optimizer.tell({"k": k}, (k - 750.0) ** 2)
+    assert len({trial.params["k"] for trial in optimizer.ask(30)} | {0, 700, 760, 800, 1500}) == 35
+
+
 def test_noisy_finite_spaces_may_repeat():
     optimizer = Optimizer({"a": Integer(1, 3)}, model=pbgi.GPConfig(noisy=True), seed=0)
     run(optimizer, 8, value=lambda p: float(p["a"]), cost=None)
