@@ -7,7 +7,8 @@ import numpy as np
 from pbgi.acquisition import Cheapness, Restricted
 from pbgi.arrays import Floats
 from pbgi.cost import CostModel, fits
-from pbgi.search import Acquisition, Grid, SearchResult, build_pool, search
+from pbgi.parameter import Integer
+from pbgi.search import Acquisition, FineGrid, Grid, SearchResult, build_pool, search
 from pbgi.snapshot import Snapshot
 from pbgi.space import Space
 
@@ -74,12 +75,20 @@ def cheap_points(
     return space.snap(build_pool(space.dimension, rng, n_sobol=0, incumbents=found.X_all[:N_INCUMBENTS]))
 
 
-def grids_of(space: Space) -> list[Grid | None]:
+def grids_of(space: Space) -> list[Grid | FineGrid | None]:
     """The grids of a space, as the search wants them."""
+    grids = zip(space.coordinates, space.grids, space.categorical, strict=True)
     return [
-        None if levels is None else Grid(levels, ordered=not is_category)
-        for levels, is_category in zip(space.grids, space.categorical, strict=True)
+        _fine_grid(space.parameters[name]) if levels is None else Grid(levels, ordered=not is_category)
+        for name, levels, is_category in grids
     ]
+
+
+def _fine_grid(parameter: object) -> FineGrid | None:
+    """The grid of an integer of many levels: points that differ by less than a level are the same point."""
+    if not isinstance(parameter, Integer):
+        return None
+    return FineGrid(parameter.n_levels, parameter.at, parameter.positions)
 
 
 def _pool(snapshot: Snapshot, rng: np.random.Generator, former_maximizers: Floats | None) -> Floats:

@@ -102,6 +102,5 @@ def cost_notes(settings: Settings, trials: tuple[Trial, ...], cost: CostModel) -
 
 
 def paid_trials(trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
-    """Trials that say what a trial costs. Failures say little of it: they count only while there is nothing else."""
-    known = tuple(t for t in trials if t.cost is not None)
-    return tuple(t for t in known if t.value is not None) or known
+    """Trials that say what a success costs: a crash after a second says nothing of what the hours after it cost."""
+    return tuple(t for t in trials if t.cost is not None and t.value is not None)

@@ -7,7 +7,7 @@ writes into the record of the trial, so that the history is all the state there 
 import math
 import sys
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from pbgi.acquisition import (
     UnwarpedIndex,
     UpperConfidenceBound,
 )
+from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats
 from pbgi.best_point import best_point
 from pbgi.errors import InvalidInputError
@@ -58,6 +59,7 @@ def _propose_by_index(
     return _proposal(snapshot, found, index=value, cost_scale=cost_scale, **record)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class PBGI:
     """The Pandora's Box Gittins index at a fixed exchange rate.
@@ -77,6 +79,7 @@ class PBGI:
         return _propose_by_index(snapshot, rng, index, self.cost_scale)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class PBGID:
     """The index at an exchange rate that falls whenever the search would have stopped at the current one.
@@ -149,6 +152,7 @@ class PBGID:
         return fired
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class LogEI:
     """Expected improvement, blind to cost; climbed on its logarithm, which is nowhere flat."""
@@ -158,6 +162,7 @@ class LogEI:
         return _propose_best(snapshot, _log_ei(snapshot, 0.0), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class LogEIPC:
     """Expected improvement per cost."""
@@ -167,9 +172,12 @@ class LogEIPC:
         return _propose_best(snapshot, _log_ei(snapshot, -1.0), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class LogEICC:
     """Expected improvement per cost, cooled: the weight of cost falls from 1 to 0 as the budget is spent."""
+
+    needs_budget: ClassVar[bool] = True
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest log EI + log E[c^-a], a the share of the budget that is left."""
@@ -179,6 +187,7 @@ class LogEICC:
         return _propose_best(snapshot, _log_ei(snapshot, -left), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class EI:
     """Expected improvement itself, climbed as it is: flat where little is expected."""
@@ -188,6 +197,7 @@ class EI:
         return _propose_best(snapshot, Exponential(_log_ei(snapshot, 0.0)), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class EIPC:
     """Expected improvement per cost itself, climbed as it is."""
@@ -197,6 +207,7 @@ class EIPC:
         return _propose_best(snapshot, Exponential(_log_ei(snapshot, -1.0)), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class UCB:
     """Upper confidence bound, blind to cost, with the paper's schedule."""
@@ -208,6 +219,7 @@ class UCB:
         return _propose_best(snapshot, UpperConfidenceBound(snapshot.model, math.sqrt(schedule)), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class Thompson:
     """Thompson sampling, blind to cost: the maximiser of one function drawn from the posterior."""
@@ -219,6 +231,7 @@ class Thompson:
         return _proposal(snapshot, best_point(snapshot, path, rng, times_climbs=PATH_CLIMBS))
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class RandomSearch:
     """Uniformly at random."""

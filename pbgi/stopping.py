@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pbgi.acquisition import LogExpectedImprovement, UnwarpedIndex
+from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats
 from pbgi.best_point import best_point
 from pbgi.errors import InvalidInputError
@@ -74,6 +75,7 @@ def rules_of(rule: Any) -> tuple[Any, ...]:
     return tuple(part for inner in rule.rules for part in rules_of(inner)) if isinstance(rule, AnyOf) else (rule,)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class AnyOf(_Combinable):
     """Stops when one of its rules does."""
@@ -83,8 +85,8 @@ class AnyOf(_Combinable):
     def __post_init__(self) -> None:
         set_fields(self, rules=tuple(self.rules))
         for rule in self.rules:
-            if isinstance(rule, type) or not callable(getattr(rule, "reason", None)):
-                raise InvalidInputError(f"rules must be stop rules, objects with reason(); got {rule!r}")
+            if isinstance(rule, type) or not all(callable(getattr(rule, name, None)) for name in ("reason", "note")):
+                raise InvalidInputError(f"rules must be stop rules, objects with reason() and note(); got {rule!r}")
 
     def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, Note]:
         """What all rules noted."""
@@ -95,6 +97,7 @@ class AnyOf(_Combinable):
         return next((found for rule in self.rules if (found := rule.reason(situation))), None)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class MaxTrials(_Combinable):
     """Stops when so many trials have been handed out; observations from elsewhere do not count."""
@@ -116,6 +119,7 @@ class MaxTrials(_Combinable):
         return StopReason("MaxTrials", f"{n} trials have been handed out, the most asked for", {"trials": float(n)})
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class BudgetSpent(_Combinable):
     """Stops when the budget is spent, or when nothing is expected to fit what is left of it.
@@ -154,6 +158,7 @@ class BudgetSpent(_Combinable):
 N_FORMER = 16
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class GittinsStop(_Combinable):
     """Stops when no point is worth its price: no expected improvement exceeds cost_scale times the expected cost.

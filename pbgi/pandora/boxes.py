@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, stats
 
+from pbgi.arguments import checks_arguments, refuse_unknown_arguments
 from pbgi.arrays import Floats, Ints
 from pbgi.errors import InvalidInputError
 from pbgi.index import inverse_log_h, log_h
@@ -44,6 +45,7 @@ JUMP = 1e-3
 MOST_TURNS = 20
 
 
+@checks_arguments
 @dataclass(frozen=True, eq=False)
 class Box:
     """A closed box.
@@ -175,6 +177,7 @@ class Solution:
         return known
 
 
+@refuse_unknown_arguments
 def solve(boxes: Sequence[Box], *, cost_scale: float | None = None, budget: float | None = None) -> Solution:
     """The optimal policy for a set of boxes.
 

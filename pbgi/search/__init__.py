@@ -5,7 +5,7 @@ grids.py     the same where coordinates live on grids
 search.py    a pool of points, starts chosen from it, and the search
 """
 
-from pbgi.search.grids import Grid
+from pbgi.search.grids import FineGrid, Grid
 from pbgi.search.maximize import (
     Acquisition,
     Search,
@@ -18,6 +18,7 @@ from pbgi.search.maximize import (
 
 __all__ = [
     "Acquisition",
+    "FineGrid",
     "Grid",
     "Search",
     "SearchResult",

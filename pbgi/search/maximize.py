@@ -287,9 +287,10 @@ def _random_form(dimension: int) -> NDArray[np.int64]:
 
 def _all_points(grids: Grids) -> Floats | None:
     """All points of a small finite space; None for others."""
-    levels = [grid.levels for grid in grids if grid is not None]
-    if len(levels) < len(grids) or math.prod(map(len, levels)) > FINITE_UP_TO:
+    discrete = [grid for grid in grids if grid is not None]
+    if len(discrete) < len(grids) or math.prod(grid.n_levels for grid in discrete) > FINITE_UP_TO:
         return None
+    levels = [grid.at(np.arange(grid.n_levels)) for grid in discrete]
     return np.stack([axis.ravel() for axis in np.meshgrid(*levels, indexing="ij")], axis=1)
 
 

@@ -14,7 +14,7 @@ from scipy.stats import qmc
 import pbgi.search.maximize
 from pbgi import InvalidInputError, gittins_index_and_grad, log_h
 from pbgi.search.climb import maximize_batch
-from pbgi.search.grids import Grid, maximize_mixed
+from pbgi.search.grids import FineGrid, Grid, maximize_mixed
 from pbgi.search.maximize import build_pool, choose_starts, default_n_starts, search
 
 SQRT5 = np.sqrt(5.0)
@@ -286,6 +286,16 @@ def test_mixed_never_leaves_the_grid_and_never_gets_worse(sizes, seed):
     assert ((X >= 0) & (X <= 1)).all()
     assert (values >= f(starts)[0]).all()
     np.testing.assert_array_equal(values, f(X)[0])
+
+
+@pytest.mark.parametrize("n", [5, 100, 3000])
+def test_a_grid_given_by_functions_is_searched_like_a_list_of_its_levels(n):
+    listed = Grid((np.arange(n) + 0.5) / n)
+    fine = FineGrid(n, lambda i: (i + 0.5) / n, lambda x: np.clip(np.floor(x * n), 0, n - 1).astype(int))
+    acquisition, pool = Posterior(2, 15, 1, "ucb"), np.random.default_rng(0).random((64, 2))
+    found = [search(acquisition, pool, rng=np.random.default_rng(0), grids=[grid, None]) for grid in (listed, fine)]
+    np.testing.assert_array_equal(found[0].x, found[1].x)
+    assert found[0].value == found[1].value
 
 
 # Exclusions ----------------------------------------------------------------------------------------------------------
