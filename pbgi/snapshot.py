@@ -8,8 +8,9 @@ from functools import cached_property
 from pbgi.arrays import Floats
 from pbgi.cost import WARINESS, CostModel
 from pbgi.gp.warp import IDENTITY, Warp
-from pbgi.history import Note, Trial, TrialState
+from pbgi.history import Trial, TrialState
 from pbgi.model import Model
+from pbgi.notes import Note
 from pbgi.search import Search
 from pbgi.space import Space
 from pbgi.success import PerSuccess, Success, fit_success

@@ -483,7 +483,7 @@ class OnlyReason:
         ({"policy": "PBGI"}, "policy must be None or an object with propose"),
         ({"policy": pbgi.PBGID}, "policy must be None or an object with propose"),
         ({"stop": 10}, "stop must be None or an object with reason"),
-        ({"stop": OnlyReason()}, "stop must be None or an object with note"),
+        ({"stop": OnlyReason()}, r"stop must be None or an object with reason\(\) and note"),
         ({"policy": pbgi.LogEICC()}, "LogEICC needs budget=..., with which it cools; got budget=None"),
         ({"model": "rbf"}, "model must be a GPConfig.*got 'rbf'"),
         ({"n_startup_trials": 0}, "positive whole number; got 0"),

@@ -23,7 +23,7 @@ from optuna.logging import get_logger
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from pbgi.history import Note
+from pbgi.notes import Note
 from pbgi.stopping import StopReason
 
 T = TypeVar("T")

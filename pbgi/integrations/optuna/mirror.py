@@ -16,11 +16,12 @@ from optuna.trial import TrialState as StudyState
 
 from pbgi.cost import Cost, LearnedCost
 from pbgi.gp.config import GPConfig
-from pbgi.history import Note, Trial, TrialState
+from pbgi.history import Trial, TrialState
 from pbgi.integrations.optuna.distributions import SearchSpace
 from pbgi.integrations.optuna.kept import suggested_params
 from pbgi.integrations.optuna.ledger import Account, Ledger
 from pbgi.model import ModelKind
+from pbgi.notes import Note
 from pbgi.optimizer import Optimizer
 from pbgi.plain import Value
 from pbgi.policy import Policy

@@ -43,7 +43,7 @@ from pbgi.model import ModelKind
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Float
 from pbgi.policy import PBGI, Policy
-from pbgi.stopping import BudgetSpent, GittinsStop, Situation, StopReason, StopRule, rules_of
+from pbgi.stopping import BudgetSpent, GittinsStop, NothingLeft, Situation, StopReason, StopRule, rules_of
 
 _LOGGER = get_logger("optuna.pbgi")  # below Optuna's own, so that its handlers and its verbosity apply
 
@@ -279,7 +279,7 @@ class PBGISampler(BaseSampler):
         """The reason with the numbers of the study: the engine does not see trials without a point."""
         if reason is None or reason.rule != "BudgetSpent":
             return reason
-        return BudgetSpent().reason(_situation(self.budget, ledger, "unaffordable"))
+        return BudgetSpent().reason(_situation(self.budget, ledger, NothingLeft.UNAFFORDABLE))
 
     def _price(self, trial: FrozenTrial) -> float | None:
         """What a trial costs, if that is known beforehand of all its parameters."""
@@ -309,7 +309,7 @@ def _require_one_objective(study: Study) -> None:
         raise InvalidInputError(f"{rule}; got {len(study.directions)} directions; combine them into one value")
 
 
-def _situation(budget: float | None, ledger: Ledger, nothing_left: str | None = None) -> Situation:
+def _situation(budget: float | None, ledger: Ledger, nothing_left: NothingLeft | None = None) -> Situation:
     return Situation((), budget, ledger.spent, ledger.reserved, 1.0, {}, nothing_left)
 
 
