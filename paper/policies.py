@@ -194,7 +194,7 @@ class _InUnitsOfValues(SearchedPolicy):
 
         model: Any = snapshot.model  # a GP, or there would be no surrogate; no trial is running in the paper's runs
         surrogate = surrogate._replace(
-            model=botorch_model(model, snapshot.X, snapshot.warped),
+            model=botorch_model(model),
             training=surrogate.training._replace(centre=0.0, scale=1.0),
         )
         return super()._acquisition(surrogate, snapshot, rng)
