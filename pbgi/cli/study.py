@@ -9,7 +9,6 @@
 import contextlib
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 from typing import Any, TypeVar
 
 import optuna
@@ -24,7 +23,7 @@ from pbgi.cli.settings import StudySettings
 from pbgi.cli.storage import Storage
 from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
 from pbgi.history import Trial
-from pbgi.integrations.optuna.kept import TRIAL_KEY, Suggestion, suggestion_of
+from pbgi.integrations.optuna.kept import TRIAL_KEY, Suggestion, suggestion_of, to_stored
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.plain import Value
 from pbgi.space import Space
@@ -99,7 +98,7 @@ class StudyBook:
             params=dict(trial.params),
             distributions=distributions,
             user_attrs={**notes, attributes.TOKEN: secrets.token_hex(4)},
-            system_attrs={TRIAL_KEY: asdict(suggestion)},
+            system_attrs={TRIAL_KEY: to_stored(suggestion)},
         )
         backend = self.storage.backend
         trial_id = self._patiently(lambda: backend.create_new_trial(self._id, template_trial=made))

@@ -12,6 +12,7 @@ nowhere else, are those by which Optuna's own samplers keep what they must remem
 Each line may be done twice with the same effect, so a database server that goes away is asked again for a while.
 """
 
+import math
 import sqlite3
 import time
 from collections.abc import Callable, Mapping
@@ -23,6 +24,7 @@ from optuna.logging import get_logger
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from pbgi.errors import InvalidInputError
 from pbgi.notes import Note
 from pbgi.stopping import StopReason
 
@@ -55,10 +57,54 @@ class Suggestion:
     refused: str | None = None
 
 
+FORMAT = 1  # of what is stored of a suggestion; what has none was written before there were several
+
+
+def to_stored(suggestion: Suggestion) -> dict[str, Any]:
+    """A suggestion as it is stored with its trial."""
+    return {"format": FORMAT, **asdict(suggestion)}
+
+
 def suggestion_of(trial: FrozenTrial) -> Suggestion | None:
-    """What was suggested for a trial, if it was by this sampler."""
+    """What was suggested for a trial, if it was by this sampler.
+
+    Raises:
+        InvalidInputError: Another version has written it, or it is damaged.
+    """
     found = trial.system_attrs.get(TRIAL_KEY)
-    return Suggestion(**found) if isinstance(found, dict) else None
+    if found is None:
+        return None
+    problem = _problem(found)
+    if problem is not None:
+        rule = f"attribute {TRIAL_KEY!r} of trial {trial.number} must be of format {FORMAT}"
+        raise InvalidInputError(f"{rule}; {problem}; another version of pbgi wrote it, or it is damaged: update pbgi")
+    return Suggestion(**{name: value for name, value in found.items() if name != "format"})
+
+
+def _problem(found: Any) -> str | None:
+    """What is wrong with a stored suggestion."""
+    if not isinstance(found, dict):
+        return f"got {found!r}"
+    if found.get("format", FORMAT) != FORMAT:
+        return f"got format {found['format']!r}"
+    unknown = [name for name in found if name != "format" and name not in _RULES]
+    if unknown:
+        return f"unknown: {', '.join(map(repr, unknown))}"
+    wrong = [name for name, holds in _RULES.items() if name in found and not holds(found[name])]
+    return f"got {wrong[0]}={found[wrong[0]]!r}" if wrong else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+_RULES: dict[str, Callable[[Any], bool]] = {
+    "params": lambda params: isinstance(params, dict) and all(_is_number(x) for x in params.values()),
+    "predicted_cost": lambda cost: cost is None or (_is_number(cost) and cost >= 0.0),
+    "priced": lambda priced: isinstance(priced, bool),
+    "record": lambda record: isinstance(record, dict),
+    "refused": lambda refused: refused is None or isinstance(refused, str),
+}
 
 
 def suggested_params(trial: FrozenTrial, distributions: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,7 +183,7 @@ def keep(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
 
 def keep_suggestion(study: Study, trial: FrozenTrial, suggestion: Suggestion | None) -> None:
     """Store what was suggested for a trial, which also says that the choice is made; or None: it is taken back."""
-    keep(study, trial, TRIAL_KEY, None if suggestion is None else asdict(suggestion))
+    keep(study, trial, TRIAL_KEY, None if suggestion is None else to_stored(suggestion))
 
 
 def keep_stop(study: Study, reason: StopReason | None) -> None:
