@@ -17,6 +17,7 @@ from pathlib import Path
 
 from pbgi.cli.guard import Guard
 from pbgi.cli.job import Job
+from pbgi.cli.masking import for_commands
 from pbgi.cli.outcome import LEAST_COST, Outcome, read_result
 from pbgi.cli.placeholders import environment_of, filled, values_of
 from pbgi.cli.private_files import make_folder, open_private, tail, write_json
@@ -161,7 +162,7 @@ def start(plan: Plan, count: int) -> Attempt:
         process = subprocess.Popen(  # noqa: S603 (an argument list from the user's own file; no shell)
             filled(job.command, values_of(*given)),
             cwd=job.folder,
-            env={**os.environ, **job.environment, **environment_of(*given)},
+            env={**for_commands(os.environ), **job.environment, **environment_of(*given)},
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,

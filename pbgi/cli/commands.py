@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from pbgi.cli.errors import ExitCode, JobError, StorageError
-from pbgi.cli.masking import masked
+from pbgi.cli.masking import STORAGE_VARIABLE, masked
 from pbgi.errors import NothingLeftError, PbgiError
-
-STORAGE_VARIABLE = "PBGI_STORAGE"
 
 
 def run(given: argparse.Namespace) -> int:
@@ -106,13 +104,15 @@ def _export(given: argparse.Namespace) -> int:
     from pbgi.cli.private_files import open_private
     from pbgi.cli.records import exported
 
-    text = exported(_book(given, create=False), given.format)
+    # UTF-8 in every locale; half a character that a program has reported is written as its code.
+    text = exported(_book(given, create=False), given.format).encode(errors="backslashreplace")
     if given.output is None:
-        sys.stdout.write(text)
+        sys.stdout.buffer.write(text)
+        sys.stdout.buffer.flush()
         return ExitCode.DONE
     try:
-        with open_private(given.output) as file:
-            file.write(text.encode())
+        with open_private(given.output, os.O_TRUNC) as file:  # the user has named it: a link is meant
+            file.write(text)
     except OSError as error:
         raise JobError.at(given.output, None, f"cannot be written: {error.strerror}") from None
     return ExitCode.DONE

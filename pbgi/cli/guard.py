@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def _note(path: Path, pid: int) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
         json.dump({"pid": pid, "time": time.time()}, file)
 
 

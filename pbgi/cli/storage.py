@@ -20,7 +20,7 @@ from optuna.storages import RDBStorage
 
 from pbgi.cli.errors import StorageError
 from pbgi.cli.masking import masked
-from pbgi.cli.private_files import make_folder, touch_private
+from pbgi.cli.private_files import make_folder, open_lock, touch_private
 from pbgi.errors import InvalidInputError
 
 T = TypeVar("T")
@@ -73,7 +73,8 @@ class Storage:
         path = sqlite_path(self.url)
         if path is None:
             return None
-        lock_file = path.with_name(path.name + ".lock")
+        real = path.resolve()  # by whatever link a study is opened, its lock is one
+        lock_file = real.with_name(real.name + ".lock")
         if create:
             with self.errors():
                 make_folder(path.parent)
@@ -157,7 +158,7 @@ class Storage:
     @contextlib.contextmanager
     def _file_lock(self, path: Path) -> Iterator[None]:
         with self.errors():
-            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            file = open_lock(path)
         try:
             self.patiently(lambda: fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB))
             yield

@@ -1,5 +1,6 @@
 """Running a program: its group, its time, what it reports; and secrets that stay secret."""
 
+import fcntl
 import json
 import os
 import signal
@@ -134,6 +135,21 @@ def test_arguments_environment_and_file_agree(tmp_path, guard):
     assert (said["named"], said["trial"], said["more"], said["cwd"]) == (odd, "7", "$HOME", str(tmp_path))
 
 
+def test_commands_do_not_get_the_storage(tmp_path, guard, monkeypatch):
+    """Not by themselves; a job may hand it on."""
+    monkeypatch.setenv("PBGI_STORAGE", "postgresql://me:s3cr3t@host/db")
+    monkeypatch.setenv("OTHER", "kept")
+    _, wait = attempt(tmp_path, guard, "env")
+    wait()
+    said = (tmp_path / "trial" / "stdout.log").read_text()
+    assert "OTHER=kept" in said
+    assert "s3cr3t" not in said
+    assert "PBGI_STORAGE" not in said
+    _, wait = attempt(tmp_path, guard, "env", environment={"PBGI_STORAGE": "sqlite:///mine.db"})
+    wait()
+    assert "PBGI_STORAGE=sqlite:///mine.db" in (tmp_path / "trial" / "stdout.log").read_text()
+
+
 def test_the_guard_kills_what_is_left(tmp_path):
     guard = Guard()
     child = subprocess.Popen(["sleep", "323.0625"], start_new_session=True)
@@ -240,6 +256,39 @@ def test_files_are_private_whatever_the_umask(tmp_path):
         os.umask(before)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "a").rglob("*")}
     assert modes == {"b": 0o700, "c.json": 0o600, "d": 0o600, "study.db": 0o600, "study.db.lock": 0o600}
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("name", ["stdout.log", "stderr.log", "params.json.draft", "study.db.lock"])
+def test_symbolic_links_are_not_followed(tmp_path, guard, name, there):
+    """Nothing is written, emptied or made where a link leads."""
+    target = tmp_path / "target"
+    if there:
+        target.write_text("precious")
+    folder = make_folder(tmp_path / "trial")
+    (folder / name).symlink_to(target)
+    with pytest.raises(OSError, match=f"must not be a symbolic link.*{name}"):
+        if name == "study.db.lock":
+            Storage(url_of_file(folder / "study.db"), create=True)
+        else:
+            attempt(tmp_path, guard, "echo", "1")
+    assert (target.read_text() == "precious") if there else not target.exists()
+
+
+def test_a_study_has_one_lock_by_whatever_name(tmp_path):
+    """Two names with a lock each would let two processes choose at a time."""
+    Storage(url_of_file(tmp_path / "study.db"), create=True).close()
+    (tmp_path / "link.db").symlink_to(tmp_path / "study.db")
+    one, other = (Storage(url_of_file(tmp_path / name), create=False) for name in ("study.db", "link.db"))
+    with one.locked("job"), (tmp_path / "study.db.lock").open() as lock:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with other.locked("job"), (tmp_path / "study.db.lock").open() as lock:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    one.close()
+    other.close()
+    assert not (tmp_path / "link.db.lock").exists()
 
 
 @pytest.mark.parametrize(
