@@ -1,6 +1,7 @@
 """Plain values: what survives JSON, and checks of what comes from it."""
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -48,7 +49,8 @@ def set_fields(frozen: object, **fields: object) -> None:
 def require_positive(name: str, value: object) -> float:
     """The value as a float, if it is a positive, finite real number."""
     plain = unboxed(value)
-    if isinstance(plain, bool) or not isinstance(plain, int | float) or not 0 < plain < math.inf:
+    # The largest float, not infinity: a whole number may lie between them.
+    if isinstance(plain, bool) or not isinstance(plain, int | float) or not 0 < plain <= sys.float_info.max:
         raise InvalidInputError(f"{name} must be a positive, finite number; got {value!r}")
     return float(plain)
 

@@ -23,7 +23,7 @@ from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 from pbgi.maximize import Acquisition, SearchResult, default_n_starts
 from pbgi.plain import require_positive, set_fields
-from pbgi.snapshot import Proposal, Snapshot
+from pbgi.snapshot import Proposal, Snapshot, cost_of
 
 PATH_STARTS = 3  # times as many climbs for Thompson sampling
 UCB_CONFIDENCE = 0.1
@@ -40,7 +40,7 @@ class Policy(Protocol):
 def _proposal(snapshot: Snapshot, found: SearchResult, **record: float) -> Proposal | None:
     if found.x is None or not math.isfinite(found.value):
         return None
-    predicted = math.exp(float(snapshot.cost.log_moment(found.x[None], 1.0)[0]))
+    predicted = cost_of(float(snapshot.cost.log_moment(found.x[None], 1.0)[0]))
     return Proposal(found.x, predicted, record)
 
 

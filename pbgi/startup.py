@@ -13,7 +13,7 @@ from pbgi.arrays import Floats
 from pbgi.cost import CostModel, fits
 from pbgi.maximize import build_pool
 from pbgi.parameter import Categorical
-from pbgi.snapshot import Proposal, cheap_points
+from pbgi.snapshot import Proposal, cheap_points, cost_of
 from pbgi.space import Space
 
 START_SHARE = 0.2  # aimed at, so that with the surprises of unknown costs it stays within a quarter
@@ -77,7 +77,7 @@ def start_point(
         return Proposal(candidates[best], None)
     # What is expected of it, or what made it fit if that is less.
     admitted = float(cost.log_upper(candidates[best][None], z)[0])
-    return Proposal(candidates[best], math.exp(min(log_cost[best], admitted)))
+    return Proposal(candidates[best], cost_of(min(float(log_cost[best]), admitted)))
 
 
 def _allowed(X: Floats, cost: CostModel | None, allowance: float, excluded: Floats | None, z: float) -> Floats:

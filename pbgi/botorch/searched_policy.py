@@ -17,7 +17,7 @@ from pbgi.arrays import Bools, Floats
 from pbgi.history import Note
 from pbgi.maximize import RESOLUTION
 from pbgi.plain import require_count, set_fields
-from pbgi.snapshot import Proposal, Snapshot
+from pbgi.snapshot import Proposal, Snapshot, cost_of
 
 if TYPE_CHECKING:
     from botorch.acquisition.acquisition import AcquisitionFunction
@@ -115,7 +115,7 @@ class SearchedPolicy(ABC):
 
 
 def _proposal(snapshot: Snapshot, x: Floats, record: dict[str, Note]) -> Proposal:
-    return Proposal(x.copy(), math.exp(float(snapshot.cost.log_moment(x[None], 1.0)[0])), record)
+    return Proposal(x.copy(), cost_of(float(snapshot.cost.log_moment(x[None], 1.0)[0])), record)
 
 
 def _may_be_tried(snapshot: Snapshot, X: Floats) -> Bools:

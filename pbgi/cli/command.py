@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -142,7 +143,7 @@ def price_of_second(job: Job) -> float | None:
 def priced(job: Job, seconds: float) -> float | None:
     """What so many seconds cost; None where only the program knows."""
     price = price_of_second(job)
-    return None if price is None else max(seconds * price, LEAST_COST)
+    return None if price is None else min(max(seconds * price, LEAST_COST), sys.float_info.max)
 
 
 def start(plan: Plan, count: int) -> Attempt:

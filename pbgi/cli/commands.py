@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pbgi.cli.errors import ExitCode, JobError, StorageError
+from pbgi.cli.errors import ExitCode, JobError, StorageError, shortened
 from pbgi.cli.masking import STORAGE_VARIABLE, masked
 from pbgi.errors import NothingLeftError, PbgiError
 
@@ -35,7 +35,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _complain(error: Exception, code: ExitCode, urls: tuple[str | None, ...]) -> int:
-    print(f"pbgi: {masked(str(error), *urls)}", file=sys.stderr)
+    print(f"pbgi: {shortened(masked(str(error), *urls))}", file=sys.stderr)
     return code
 
 

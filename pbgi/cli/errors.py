@@ -10,6 +10,9 @@ from pathlib import Path
 
 from pbgi.errors import InvalidInputError, PbgiError
 
+# Characters of a message: a program may report, and a file hold, a megabyte of nonsense.
+LONGEST_MESSAGE = 1000
+
 
 class ExitCode(IntEnum):
     """What the shell sees; documented in docs/command-line.md."""
@@ -35,3 +38,8 @@ class JobError(InvalidInputError):
 
 class StorageError(PbgiError, OSError):
     """The storage cannot be opened, read or written; passwords are masked in the message."""
+
+
+def shortened(message: str) -> str:
+    """The message, cut where it quotes too much."""
+    return message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]}... (cut)"

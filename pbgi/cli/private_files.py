@@ -1,7 +1,7 @@
 """Files that only their owner may read, whatever the umask: parameters, logs and results are nobody else's business.
 
-Their names can be guessed, and the folder may be one that others write to. So a name that is a symbolic link is refused:
-it would have us write, or lock, a file of somebody else's choice.
+Their names can be guessed, and the folder may be one that others write to. So a name that is a symbolic link is
+refused: it would have us write, or lock, a file of somebody else's choice.
 """
 
 import errno

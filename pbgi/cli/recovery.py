@@ -22,6 +22,7 @@ from pbgi.cli.outcome import LEAST_COST, Outcome
 from pbgi.cli.private_files import tail
 from pbgi.cli.processes import identity, is_alive, is_here, kill_orphan
 from pbgi.cli.study import StudyBook, predicted_cost
+from pbgi.integrations.optuna.ledger import total
 
 RESULT = "outcome.json"
 # A worker of another machine that gave no sign for so long may be reclaimed, if the user says so.
@@ -79,7 +80,7 @@ def _outcome(job: Job, trial: FrozenTrial) -> Outcome:
     known = priced(job, seconds)
     cost = known if known is not None else predicted_cost(trial) or LEAST_COST
     message = "the process that ran this trial ended without finishing it"
-    return Outcome(None, paid.cost_or_zero + cost, paid.seconds + seconds, message)
+    return Outcome(None, total([paid.cost_or_zero, cost]), paid.seconds + seconds, message)
 
 
 def _seconds(folder: Path, trial: FrozenTrial, was_running: bool) -> float:
@@ -124,7 +125,7 @@ class Earlier:
     def __init__(self, attempts: Any) -> None:
         self.attempts: list[dict[str, Any]] = list(attempts or [])
         self.seconds = float(sum(attempt["seconds"] for attempt in self.attempts))
-        self.cost_or_zero = float(sum(attempt["cost"] for attempt in self.attempts))
+        self.cost_or_zero = total(attempt["cost"] for attempt in self.attempts)
 
 
 def earlier(trial: FrozenTrial) -> Earlier:

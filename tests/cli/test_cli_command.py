@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import time
+from functools import partial
 from queue import SimpleQueue
 
 import pytest
@@ -267,11 +268,12 @@ def test_symbolic_links_are_not_followed(tmp_path, guard, name, there):
         target.write_text("precious")
     folder = make_folder(tmp_path / "trial")
     (folder / name).symlink_to(target)
+    if name == "study.db.lock":
+        made = partial(Storage, url_of_file(folder / "study.db"), create=True)
+    else:
+        made = partial(attempt, tmp_path, guard, "echo", "1")
     with pytest.raises(OSError, match=f"must not be a symbolic link.*{name}"):
-        if name == "study.db.lock":
-            Storage(url_of_file(folder / "study.db"), create=True)
-        else:
-            attempt(tmp_path, guard, "echo", "1")
+        made()
     assert (target.read_text() == "precious") if there else not target.exists()
 
 
@@ -280,12 +282,10 @@ def test_a_study_has_one_lock_by_whatever_name(tmp_path):
     Storage(url_of_file(tmp_path / "study.db"), create=True).close()
     (tmp_path / "link.db").symlink_to(tmp_path / "study.db")
     one, other = (Storage(url_of_file(tmp_path / name), create=False) for name in ("study.db", "link.db"))
-    with one.locked("job"), (tmp_path / "study.db.lock").open() as lock:
-        with pytest.raises(BlockingIOError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    with other.locked("job"), (tmp_path / "study.db.lock").open() as lock:
-        with pytest.raises(BlockingIOError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with one.locked("job"), (tmp_path / "study.db.lock").open() as lock, pytest.raises(BlockingIOError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with other.locked("job"), (tmp_path / "study.db.lock").open() as lock, pytest.raises(BlockingIOError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     one.close()
     other.close()
     assert not (tmp_path / "link.db.lock").exists()
