@@ -29,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
     _tune(commands)
     _ask_and_tell(commands)
     _records(commands)
+    _check(commands)
     _report(commands)
     _dashboard(commands)
     _boxes(commands)
@@ -65,6 +66,13 @@ def _records(commands: Commands) -> None:
     _study(export)
     export.add_argument("--format", choices=("json", "jsonl", "csv"), default="csv")
     export.add_argument("--output", type=Path, help="a file instead of standard output")
+
+
+def _check(commands: Commands) -> None:
+    check = _command(commands, "check", "say what can be read of a study in an SQLite file, however damaged")
+    check.add_argument("study", help="a job file (.toml), or an SQLite study (.db)")
+    _storage(check)
+    check.add_argument("-o", "--output", type=Path, help="write all trials that can be read there, as JSON lines")
 
 
 def _report(commands: Commands) -> None:

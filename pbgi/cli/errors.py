@@ -3,6 +3,7 @@
 PbgiError
     ├── InvalidInputError ── JobError     a file or an argument breaks a rule; the message names file, line and key
     └── StorageError (OSError)            the storage cannot be opened, read or written
+        └── DamagedError                  it holds what no study does
 """
 
 from enum import IntEnum
@@ -38,6 +39,10 @@ class JobError(InvalidInputError):
 
 class StorageError(PbgiError, OSError):
     """The storage cannot be opened, read or written; passwords are masked in the message."""
+
+
+class DamagedError(StorageError):
+    """The storage holds what no study does; asking again does not mend it."""
 
 
 def shortened(message: str) -> str:
