@@ -90,7 +90,7 @@ def _dashboard(commands: Commands) -> None:
     dashboard.add_argument(
         "--port", type=int, default=8080, help="where it listens, 8080 by default; 0 for any free one"
     )
-    dashboard.add_argument("--host", default="127.0.0.1", help="listen to other machines: they may delete the study")
+    dashboard.add_argument("--host", default="127.0.0.1", help="listen to other machines; asks for a token")
     dashboard.add_argument("--unit", default="", help="the unit of costs, such as s or USD")
     dashboard.add_argument("--no-browser", action="store_true", help="print the address, do not open it")
 
