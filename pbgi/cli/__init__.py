@@ -3,7 +3,7 @@
     arguments.py commands.py              what can be typed, and what it does
     toml_file.py job.py placeholders.py   what a job file says
     command.py guard.py processes.py      running a program, and ending it
-    outcome.py private_files.py           what it reported; files that are nobody else's business
+    outcome.py logs.py private_files.py   what it reported, what it printed; files that are nobody else's business
     storage.py study.py attributes.py     the trials, in an Optuna storage
     settings.py suggest.py                what suggestions depend on; the next one
     tune.py recovery.py interruption.py   the loop, what a crash left, signals

@@ -16,8 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pbgi.cli.guard import Guard
+from pbgi.cli.guard import Guard, kill_strays
 from pbgi.cli.job import Job
+from pbgi.cli.logs import condense, give_back
 from pbgi.cli.masking import for_commands
 from pbgi.cli.outcome import LEAST_COST, Outcome, read_result
 from pbgi.cli.placeholders import environment_of, filled, values_of
@@ -96,8 +97,11 @@ class Attempt:
             self.ended = time.monotonic()
             # Until it is reaped its number cannot belong to anyone else, so what it left behind can be killed safely.
             signal_group(self.process.pid, signal.SIGKILL)
+            kill_strays(str(self.plan.folder))
             self.process.wait()
             guard.release(self.process.pid)
+            for log in self._logs:
+                condense(log)
             for timer in tuple(self._timers.values()):
                 timer.cancel()
             ended(self)
@@ -107,6 +111,15 @@ class Attempt:
         if (timeout := self.plan.job.timeout) is not None:
             why = f"the command was killed after its timeout of {timeout:g} s"
             self._after("timeout", timeout, lambda: self.stop(why))
+
+    @property
+    def _logs(self) -> tuple[Path, Path]:
+        return self.plan.file("stdout.log", self.count), self.plan.file("stderr.log", self.count)
+
+    def trim_logs(self) -> None:
+        """Keep what it writes within bounds."""
+        for log in self._logs:
+            give_back(log)
 
     def outcome(self) -> Outcome:
         """How it ended. The cost is the one reported, or seconds times their price, or not known."""

@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.cli import attributes
 from pbgi.cli.command import priced
-from pbgi.cli.guard import NOTE
+from pbgi.cli.guard import NOTE, kill_strays
 from pbgi.cli.job import Job
 from pbgi.cli.outcome import LEAST_COST, Outcome
 from pbgi.cli.private_files import tail
@@ -72,6 +72,7 @@ def _outcome(job: Job, trial: FrozenTrial) -> Outcome:
     folder = folder_of(job, trial)
     command = trial.user_attrs.get(attributes.COMMAND, {})
     was_running = kill_orphan(command)
+    kill_strays(str(folder))
     saved = _saved(folder, trial)
     if saved is not None:
         return saved

@@ -226,6 +226,7 @@ class Tuner:
     def _beat(self) -> None:
         """Note how long trials have run, in case nobody is left to say it later."""
         for number, running in self._running.items():
+            running.attempt.trim_logs()
             seconds = running.attempt.seconds
             if seconds >= running.next_beat:
                 self._book.set_note(number, attributes.BEAT, {"seconds": seconds, "time": time.time()})

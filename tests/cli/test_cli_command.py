@@ -15,8 +15,9 @@ import pytest
 from cli_runs import processes_with, wait_for
 
 from pbgi.cli.command import Plan, start
-from pbgi.cli.guard import NOTE, Guard
+from pbgi.cli.guard import NOTE, Guard, kill_strays
 from pbgi.cli.job import Job
+from pbgi.cli.logs import give_back
 from pbgi.cli.masking import masked
 from pbgi.cli.outcome import last_json_line, read_result
 from pbgi.cli.private_files import make_folder, open_private, tail, write_json
@@ -102,6 +103,88 @@ def test_what_a_command_leaves_behind_is_killed(tmp_path, guard):
     wait()
     assert running.outcome().value == 1.0
     wait_for(lambda: not processes_with(f"sleep {marker}"), 5)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "setsid sleep {0} & wait",  # a session of its own
+        "setsid -f sleep {0}; sleep 60",  # and no parent
+        "(setsid sleep {0} &); (setsid sh -c 'setsid sleep {0}; true' &); sleep 60",
+        "setsid -f sleep {0}; echo 1",  # the command itself ends well
+    ],
+)
+def test_sessions_of_their_own_are_killed_too(tmp_path, guard, script):
+    marker = f"sleep 324.0{os.getpid()}"
+    running, wait = attempt(tmp_path, guard, "sh", "-c", script.format(marker.split()[1]), timeout=0.5)
+    wait_for(lambda: processes_with(marker) or running.ended)
+    wait()
+    assert not processes_with(marker)  # before anybody is told that the command has ended
+    assert running.outcome().value == (1.0 if "echo" in script else None)
+
+
+def test_the_guard_finds_sessions_of_their_own(tmp_path):
+    """As after kill -9. Other trials, and what runs in other folders, are none of its business."""
+    guard = Guard()
+    children = [
+        subprocess.Popen(
+            ["sleep", "60"], start_new_session=True, env={**os.environ, "PBGI_FOLDER": str(tmp_path / name)}
+        )
+        for name in ("a", "a", "ab")
+    ]
+    guard.watch(children[0].pid, tmp_path / "a")
+    guard.close()
+    assert [child.wait(timeout=30) for child in children[:2]] == [-signal.SIGKILL] * 2
+    assert children[2].poll() is None
+    children[2].kill()
+    children[2].wait()
+
+
+def test_the_guard_is_no_part_of_a_command(tmp_path, monkeypatch):
+    """A command may run `pbgi tune` itself: when it is killed, that one's guard has work to do."""
+    monkeypatch.setenv("PBGI_FOLDER", str(tmp_path))
+    guard = Guard()
+    kill_strays(str(tmp_path))
+    child = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    guard.watch(child.pid, tmp_path / "inner")
+    guard.close()
+    assert child.wait(timeout=30) == -signal.SIGKILL
+
+
+def test_long_logs_keep_both_ends(tmp_path, guard, monkeypatch):
+    monkeypatch.setattr("pbgi.cli.logs.KEPT", 2000)
+    script = "print('first'); [print(i) for i in range(100000)]; print('{{\"value\": 3}}')"
+    running, wait = attempt(tmp_path, guard, sys.executable, "-c", script)
+    wait()
+    assert running.outcome().value == 3.0
+    log = (tmp_path / "trial" / "stdout.log").read_bytes()
+    size = len("first\n") + sum(len(f"{i}\n") for i in range(100_000)) + len('{"value": 3}\n')
+    note = f"\n[pbgi: {size - 4000} bytes left out; a log keeps its first and last 2000 bytes]\n".encode()
+    assert log[:2000].startswith(b"first\n0\n1\n")
+    assert log[2000:-2000] == note
+    assert log.endswith(b'99999\n{"value": 3}\n')
+    assert stat.S_IMODE((tmp_path / "trial" / "stdout.log").stat().st_mode) == 0o600
+    assert sorted(path.name for path in (tmp_path / "trial").iterdir()) == ["params.json", "stderr.log", "stdout.log"]
+
+
+def test_long_logs_give_their_middle_back(tmp_path, monkeypatch):
+    """While they are written: what is written next, and what was written last, stay where they are."""
+    monkeypatch.setattr("pbgi.cli.logs.KEPT", 2**20)
+    path = tmp_path / "stdout.log"
+    with path.open("wb", buffering=0) as log:
+        log.write(b"a" * 2**20 + b"b" * 20 * 2**20 + b"c" * 2**20)
+        os.fsync(log.fileno())
+        before = os.fstat(log.fileno()).st_blocks
+        give_back(path)
+        if os.fstat(log.fileno()).st_blocks == before:
+            pytest.skip("this file system knows no holes")
+        assert os.fstat(log.fileno()).st_blocks * 512 < 4 * 2**20
+        log.write(b"d")
+    content = path.read_bytes()
+    assert len(content) == 22 * 2**20 + 1
+    assert content.startswith(b"a" * 2**20)
+    assert content.endswith(b"c" * 2**20 + b"d")
+    give_back(tmp_path / "none.log")
 
 
 def test_failures_show_the_last_lines(tmp_path, guard):
