@@ -6,6 +6,7 @@ known to have been spent: until its guard killed it, or until now if it ran on, 
 """
 
 import json
+import math
 import os
 import time
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ from pbgi.cli.job import Job
 from pbgi.cli.outcome import LEAST_COST, Outcome
 from pbgi.cli.private_files import tail
 from pbgi.cli.processes import identity, is_alive, is_here, kill_orphan
+from pbgi.cli.sound import is_amount
 from pbgi.cli.study import StudyBook, predicted_cost
 from pbgi.integrations.optuna.ledger import total
 
@@ -111,16 +113,24 @@ def _saved(folder: Path, trial: FrozenTrial) -> Outcome | None:
         return None
     saved = found["outcome"]
     names = [field.name for field in fields(Outcome)]
-    if not isinstance(saved, Mapping) or not {"value", "cost", "seconds"} <= saved.keys():
+    if not isinstance(saved, Mapping) or not {"value", "cost", "seconds"} <= saved.keys() or not _is_ours(saved):
         return None
     return Outcome(**{name: saved[name] for name in names if name in saved})  # another version may know more of them
+
+
+def _is_ours(saved: Mapping[str, Any]) -> bool:
+    """Whether its fields are what we write: the command may write to its folder too."""
+    value, message = saved["value"], saved.get("message")
+    good = value is None or (type(value) in (int, float) and math.isfinite(value))
+    amounts = [saved.get(name) for name in ("cost", "seconds", "observed")]
+    return good and all(x is None or is_amount(x) for x in amounts) and isinstance(message, str | None)
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """A small JSON object of ours; empty if there is none."""
     try:
         found = json.loads(tail(path, 2**16))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -57,18 +57,18 @@ def _is_value(value: object) -> bool:
     return type(value) is float and not math.isnan(value)
 
 
-def _is_amount(value: object) -> bool:
+def is_amount(value: object) -> bool:
     """A finite number that is not negative."""
     return type(value) in (int, float) and 0 <= value < math.inf  # type: ignore[operator]
 
 
 def _is_process(value: object) -> bool:
     good = isinstance(value, Mapping) and all(type(x) in (str, int, float, type(None)) for x in value.values())
-    return good and ("time" not in value or _is_amount(value["time"]))  # type: ignore[operator,index]
+    return good and ("time" not in value or is_amount(value["time"]))  # type: ignore[operator,index]
 
 
 def _has_amounts(*names: str) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, Mapping) and all(_is_amount(value.get(name)) for name in names)
+    return lambda value: isinstance(value, Mapping) and all(is_amount(value.get(name)) for name in names)
 
 
 def _is_suggestion(value: object) -> bool:
@@ -77,7 +77,7 @@ def _is_suggestion(value: object) -> bool:
     cost, params, record = (value.get(name) for name in ("predicted_cost", "params", "record"))
     numbers = [x for table in (params, record) if isinstance(table, Mapping) for x in table.values()]
     return (
-        (cost is None or _is_amount(cost))
+        (cost is None or is_amount(cost))
         and all(table is None or isinstance(table, Mapping) for table in (params, record))
         and all(type(x) in (int, float) or _is_list_of_numbers(x) for x in numbers)
     )
@@ -96,13 +96,14 @@ NOTES: dict[str, tuple[str, Callable[[object], bool]]] = {
     TRIAL_KEY: ("what was suggested", _is_suggestion),
     attributes.MESSAGE: ("a text", lambda value: isinstance(value, str)),
     attributes.OVERRUN: ("true or false", lambda value: isinstance(value, bool)),
-    attributes.SECONDS: ("a number of seconds", _is_amount),
+    attributes.OBSERVED: ("a cost", is_amount),
+    attributes.SECONDS: ("a number of seconds", is_amount),
     attributes.TOKEN: (
         "a few hexadecimal digits",
         lambda value: isinstance(value, str) and bool(_TOKEN.fullmatch(value)),
     ),
     attributes.WORKER: ("a process", _is_process),
-    attributes.COMMAND: ("a process", lambda value: _is_process(value) and _is_amount(value.get("time"))),  # type: ignore[attr-defined]
+    attributes.COMMAND: ("a process", lambda value: _is_process(value) and is_amount(value.get("time"))),  # type: ignore[attr-defined]
     attributes.BEAT: ("seconds and a time", _has_amounts("seconds", "time")),
     attributes.ATTEMPTS: ("a list of seconds and costs", _are_attempts),
 }

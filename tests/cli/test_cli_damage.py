@@ -12,6 +12,7 @@ from command_line import said
 
 from pbgi.cli import main
 from pbgi.cli.check import SHOWN_PROBLEMS
+from pbgi.cli.processes import identity
 
 TRIAL = "WHERE trial_id = 2"  # the second; the first has number 0
 RUNNING = "INSERT INTO trial_user_attributes (trial_id, key, value_json) VALUES (4, "
@@ -47,6 +48,7 @@ ROWS = [
     ("UPDATE trial_user_attributes SET value_json = '\"w\"' WHERE key = 'pbgi:worker'", "a process"),
     (RUNNING + "'pbgi:message', '[1]')", "a text"),
     (RUNNING + "'pbgi:overrun', '[1]')", "true or false"),
+    (RUNNING + "'pbgi:observed', '-1')", "a cost"),
     (RUNNING + """'pbgi:worker', '{"host": [1], "pid": "x"}')""", "a process"),
     (RUNNING + """'pbgi:command', '{"pid": 1}')""", "a process"),
     (RUNNING + """'pbgi:command', '"x"')""", "a process"),
@@ -179,3 +181,31 @@ def test_what_check_does_not_read(tmp_path, capfd):
     assert "must be an SQLite database" in said(capfd, "check", tmp_path / "notes.db", status=3)
     assert "there is no such file" in said(capfd, "check", tmp_path / "none.db", status=3)
     assert "check reads SQLite files" in said(capfd, "check", "postgresql://me:s3cr3t@host/db", status=2)
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        "7",
+        "{}",
+        '{"value": "x", "cost": 1, "seconds": 1}',
+        '{"value": 1, "cost": -1, "seconds": 1}',
+        "[" * 60000,
+        '{"value": 1, "cost": 1, "seconds": "x"}',
+        '{"value": 1, "cost": 1, "seconds": 1, "message": [1]}',
+    ],
+)
+def test_an_outcome_that_is_none(job, capfd, outcome):
+    """A dead worker's trial has left a file that is not ours: the trial fails, and is charged what is known."""
+    database, dead = job.with_suffix(".db"), {**identity(1), "start": "another boot/1"}
+    damage(database, RUNNING + f"'pbgi:worker', '{json.dumps(dead)}')")
+    damage(database, RUNNING + f"'pbgi:command', '{json.dumps(dead | {'time': 1.0})}')")
+    with closing(sqlite3.connect(database)) as connection:
+        query = "SELECT value_json FROM trial_user_attributes WHERE trial_id = 4 AND key = 'pbgi:token'"
+        token = json.loads(connection.execute(query).fetchone()[0])
+    folder = job.with_suffix(".trials") / f"3-{token}"
+    folder.mkdir()
+    (folder / "outcome.json").write_text(f'{{"token": "{token}", "outcome": {outcome}}}')
+    assert main(["tune", str(job), "--quiet"]) == 0
+    assert "Traceback" not in capfd.readouterr().err
+    assert said(capfd, "trials", job)[3]["state"] == "failed"
