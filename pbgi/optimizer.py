@@ -30,7 +30,7 @@ from pbgi.plain import Value, require_count, require_fields
 from pbgi.policy import Policy
 from pbgi.prediction import Prediction, Recommendation, predict, recommend
 from pbgi.settings import FIELDS, FORMAT, Settings
-from pbgi.snapshot import Proposal, Snapshot, failure_radius
+from pbgi.snapshot import Proposal, Snapshot, cost_of, failure_radius
 from pbgi.space import Space
 from pbgi.startup import START_SHARE, start_point
 from pbgi.stopping import NothingLeft, Situation, StopReason, StopRule
@@ -136,7 +136,7 @@ class Optimizer:
         predicted = None
         if self._cost_is_known(self._history.trials) and self._space.dimension:
             point = self._space.to_unit(checked)[None]
-            predicted = math.exp(float(self._cost_model(self._history.trials).log_moment(point, 1.0)[0]))
+            predicted = cost_of(float(self._cost_model(self._history.trials).log_moment(point, 1.0)[0]))
         return self._history.add_running(checked, predicted)
 
     @refuse_unknown_arguments

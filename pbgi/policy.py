@@ -27,7 +27,7 @@ from pbgi.errors import InvalidInputError
 from pbgi.notes import COST_SCALE, INDEX, INITIAL_COST_SCALE
 from pbgi.plain import require_positive, set_fields
 from pbgi.search import Acquisition, SearchResult
-from pbgi.snapshot import Proposal, Snapshot
+from pbgi.snapshot import Proposal, Snapshot, cost_of
 
 PATH_CLIMBS = 6  # times as many climbs for Thompson sampling
 UCB_CONFIDENCE = 0.1
@@ -45,7 +45,7 @@ class Policy(Protocol):
 def _proposal(snapshot: Snapshot, found: SearchResult, record: Mapping[str, float] = NO_NOTES) -> Proposal | None:
     if found.x is None or not math.isfinite(found.value):
         return None
-    predicted = math.exp(float(snapshot.cost.log_moment(found.x[None], 1.0)[0]))
+    predicted = cost_of(float(snapshot.cost.log_moment(found.x[None], 1.0)[0]))
     return Proposal(found.x, predicted, record)
 
 

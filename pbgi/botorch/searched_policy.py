@@ -18,7 +18,7 @@ from pbgi.best_point import best_point, restricted
 from pbgi.notes import Note
 from pbgi.plain import require_count, set_fields
 from pbgi.search.maximize import RESOLUTION
-from pbgi.snapshot import Proposal, Snapshot
+from pbgi.snapshot import Proposal, Snapshot, cost_of
 
 if TYPE_CHECKING:
     from botorch.acquisition.acquisition import AcquisitionFunction
@@ -116,7 +116,7 @@ class SearchedPolicy(ABC):
 
 
 def _proposal(snapshot: Snapshot, x: Floats, record: dict[str, Note]) -> Proposal:
-    return Proposal(x.copy(), math.exp(float(snapshot.cost.log_moment(x[None], 1.0)[0])), record)
+    return Proposal(x.copy(), cost_of(float(snapshot.cost.log_moment(x[None], 1.0)[0])), record)
 
 
 def _may_be_tried(snapshot: Snapshot, X: Floats) -> Bools:

@@ -16,10 +16,11 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from pbgi.cli import attributes
-from pbgi.cli.errors import StorageError
+from pbgi.cli.errors import DamagedError, StorageError
 from pbgi.cli.job import Job
 from pbgi.cli.outcome import Outcome
 from pbgi.cli.settings import StudySettings
+from pbgi.cli.sound import require_sound
 from pbgi.cli.storage import Storage
 from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
 from pbgi.history import Trial
@@ -50,7 +51,7 @@ class StudyBook:
             storage.patiently(lambda: _create(storage, job))
             study = storage.patiently(lambda: _load(storage, job.name))
             kept = storage.patiently(lambda: study.user_attrs.get(attributes.SETTINGS))
-            settings = _merged(job, None if kept is None else StudySettings.from_plain(kept))
+            settings = _merged(job, None if kept is None else _read(storage, kept))
             plain = settings.to_plain()
             if plain != kept:
                 storage.patiently(lambda: study.set_user_attr(attributes.SETTINGS, plain))
@@ -68,7 +69,7 @@ class StudyBook:
         kept = storage.patiently(lambda: study.user_attrs.get(attributes.SETTINGS))
         if kept is None:
             raise InvalidInputError(f"{storage.shown}: study {found!r} was not made by this command line")
-        return cls(storage, found, StudySettings.from_plain(kept))
+        return cls(storage, found, _read(storage, kept))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -78,7 +79,7 @@ class StudyBook:
 
     def trials(self) -> list[FrozenTrial]:
         """All trials, by number; what others have written meanwhile included."""
-        return self._patiently(lambda: self._study.get_trials(deepcopy=False))
+        return self._patiently(lambda: list(require_sound(self._study.get_trials(deepcopy=False))))
 
     def trial(self, number: int) -> FrozenTrial:
         """The trial with this number."""
@@ -149,6 +150,17 @@ def _load(storage: Storage, name: str) -> optuna.Study:
         raise StorageError(
             f"{storage.shown}: there is no study {name!r} yet; `pbgi tune` or `pbgi ask` makes one"
         ) from None
+
+
+def _read(storage: Storage, kept: Any) -> StudySettings:
+    """The settings in a study; ours, so that a mistake in them is damage and not the user's."""
+    with storage.errors():
+        try:
+            settings = StudySettings.from_plain(kept)
+            settings.optimizer()  # checks what a mapping does not
+        except (InvalidInputError, TypeError) as error:
+            raise DamagedError(str(error)) from None
+    return settings
 
 
 def _create(storage: Storage, job: Job) -> None:

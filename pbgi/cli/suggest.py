@@ -17,7 +17,7 @@ from pbgi.cli.settings import StudySettings
 from pbgi.cli.study import StudyBook
 from pbgi.errors import InvalidInputError
 from pbgi.history import TrialState as State
-from pbgi.integrations.optuna.ledger import Account, ledger_of
+from pbgi.integrations.optuna.ledger import Account, ledger_of, total
 from pbgi.optimizer import Optimizer
 from pbgi.prediction import Recommendation
 from pbgi.space import Space
@@ -41,7 +41,7 @@ def optimizer_of(settings: StudySettings, trials: Sequence[FrozenTrial], used: U
     own = _own(settings.space, accounts)
     saved: dict[str, Any] = json.loads(settings.optimizer().to_json())
     if saved["budget"] is not None and len(own) < len(accounts):
-        held = math.fsum(a.charged + a.reserved for a in accounts if not _fits(settings.space, a.trial))
+        held = total(a.charged + a.reserved for a in accounts if not _fits(settings.space, a.trial))
         saved["budget"] = max(saved["budget"] - held, _LEAST_BUDGET)
     saved["history"] = {"trials": [_entry(i, settings.space, account) for i, account in enumerate(own)]}
     return Optimizer.from_json(json.dumps(saved))

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import os
 import re
 import stat
 import subprocess
@@ -160,6 +161,40 @@ def test_export(tmp_path, capfd):
     assert [float(row["params.x"]) for row in rows] == [t["params"]["x"] for t in trials]
     assert [float(row["cost"]) for row in rows] == [t["cost"] for t in trials]
     assert "cannot be written" in said(capfd, "export", job, "--output", tmp_path / "no" / "where", status=2)
+
+
+def test_an_export_is_utf_8_whatever_is_in_it(tmp_path):
+    """Half a character comes from a program that prints JSON with an escape; a locale may know neither."""
+    job = write_job(tmp_path, "trials = 2\n[parameters]\nx = { low = 0.0, high = 1.0 }\n")
+    run("ask", job)
+    run("tell", job, input=json.dumps({"trial": 0, "failed": True, "message": "\ud800 \u00e9 \u4e2d"}))
+    for form in ("csv", "jsonl"):
+        environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+        done = subprocess.run(
+            [*PBGI, "export", job, "--format", form], capture_output=True, check=True, env=environment
+        )
+        text = done.stdout.decode("utf-8")
+        assert ("\\ud800 \u00e9 \u4e2d" if form == "csv" else "\\ud800 \\u00e9 \\u4e2d") in text
+
+
+def test_no_cell_is_a_formula(tmp_path, capfd):
+    """A spreadsheet runs what begins like one, also after spaces; numbers stay numbers."""
+    formulas = ["=1+1", "+1", "-1+1", "@SUM(A1)", "\t=1", " =1", "\r=1", "\uff1d1"]
+    choices = json.dumps(["plain", *formulas])
+    job = write_job(
+        tmp_path, f"trials = 20\nseed = 0\n[parameters]\na = {choices}\nx = {{ low = -2.0, high = -1.0 }}\n"
+    )
+    for number, message in enumerate([*formulas, "no power", "=cmd|' /C calc'!A1"]):
+        said(capfd, "ask", job)
+        said(capfd, "tell", job, number, "--failed", f"--message={message}")
+    assert main(["export", str(job)]) == 0
+    rows = list(csv.DictReader(io.StringIO(capfd.readouterr().out)))
+    trials = said(capfd, "trials", job)
+    assert {trial["params"]["a"] for trial in trials} & set(formulas)
+    for row, trial in zip(rows, trials, strict=True):
+        for cell, meant in ((row["message"], trial["message"]), (row["params.a"], trial["params"]["a"])):
+            assert cell == ("" if meant in ("plain", "no power") else "'") + meant.replace("\r", "\n")
+        assert float(row["params.x"]) == trial["params"]["x"] < 0
 
 
 def test_a_study_goes_on_in_python_and_back(tmp_path, capfd):

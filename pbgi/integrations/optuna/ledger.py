@@ -13,6 +13,7 @@ holds what was predicted for it; where nothing was, what a completed trial has c
 """
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -65,12 +66,20 @@ class Ledger:
     @property
     def spent(self) -> float:
         """Charged for finished trials."""
-        return math.fsum(account.charged for account in self.accounts.values())
+        return total(account.charged for account in self.accounts.values())
 
     @property
     def reserved(self) -> float:
         """Held for running trials."""
-        return math.fsum(account.reserved for account in self.accounts.values())
+        return total(account.reserved for account in self.accounts.values())
+
+
+def total(costs: Iterable[float]) -> float:
+    """The sum of costs, correctly rounded; beyond the largest float it is that float, which JSON can hold."""
+    try:
+        return math.fsum(costs)
+    except OverflowError:
+        return sys.float_info.max
 
 
 def told_cost(trial: FrozenTrial) -> float | None:
@@ -168,7 +177,7 @@ def _seconds(trial: FrozenTrial) -> float:
 def _usual(accounts: Iterable[Account]) -> float:
     """What a completed trial has cost on average; 0 if none has."""
     charges = [a.charged for a in accounts if a.trial.state == TrialState.COMPLETE and a.charged > 0.0]
-    return math.fsum(charges) / len(charges) if charges else 0.0
+    return total(charges) / len(charges) if charges else 0.0
 
 
 def _reserving(account: Account, usual: float) -> Account:
