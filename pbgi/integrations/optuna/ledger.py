@@ -4,11 +4,13 @@ A finished trial is charged, in this order,
 
     its user attribute `cost`            a finite number, positive or 0
     its price                            where the sampler knows prices beforehand
-    what was predicted for it            if it failed or was pruned in a study whose trials tell their costs, or if its
-                                         worker vanished: nobody knows how long it worked
+    what was predicted for it            if it failed or was pruned in a study whose trials tell their costs, if its
+                                         worker vanished, so that nobody knows how long it worked, or if its attribute
+                                         `cost` is something else: text, negative, NaN
     its duration, in seconds
 
-and nothing if there is none of these: a trial added from elsewhere without a cost informs and is free. A running trial
+and nothing if there is none of these: a trial added from elsewhere without a cost informs and is free. No model learns
+from the duration of a trial whose attribute `cost` is no cost: costs may have another unit. A running trial
 holds what was predicted for it; where nothing was, what a completed trial has cost on average.
 """
 
@@ -73,6 +75,18 @@ def told_cost(trial: FrozenTrial) -> float | None:
         return None
 
 
+def misstates_cost(trial: FrozenTrial) -> bool:
+    """Whether its user attribute `cost` is something else than a cost; None says that it is not known."""
+    return trial.user_attrs.get(COST_KEY) is not None and told_cost(trial) is None
+
+
+def misstated(trial: FrozenTrial, charged: str) -> str:
+    """A sentence about such a trial, and what it is charged instead."""
+    rule = f"the attribute 'cost' of trial {trial.number} must be a finite number that is not negative"
+    way_out = "write trial.set_user_attr('cost', number)"
+    return f"{rule}; got {trial.user_attrs[COST_KEY]!r}; {charged} is charged instead; {way_out}"
+
+
 PriceOf: TypeAlias = Callable[[FrozenTrial], float | None]
 """What a trial costs, where that is known beforehand."""
 
@@ -133,7 +147,8 @@ def _account(trial: FrozenTrial, tells: bool, price_of: PriceOf | None) -> Accou
     elif priced or (predicted is not None and _says_nothing(trial, tells)):
         observed, charged = None, predicted or 0.0
     else:
-        observed = charged = _seconds(trial)
+        charged = _seconds(trial)
+        observed = None if misstates_cost(trial) else charged
     # Free trials say nothing of what others cost.
     return Account(trial, observed or None, charged, 0.0, predicted or None if charged else None, suggestion)
 
@@ -141,7 +156,7 @@ def _account(trial: FrozenTrial, tells: bool, price_of: PriceOf | None) -> Accou
 def _says_nothing(trial: FrozenTrial, tells: bool) -> bool:
     """Whether the duration of a trial is no measure of its cost."""
     vanished = trial.state == TrialState.FAIL and ENDED_KEY not in trial.system_attrs
-    return trial.state != TrialState.COMPLETE and (tells or vanished)
+    return misstates_cost(trial) or (trial.state != TrialState.COMPLETE and (tells or vanished))
 
 
 def _seconds(trial: FrozenTrial) -> float:

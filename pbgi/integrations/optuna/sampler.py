@@ -36,7 +36,7 @@ from pbgi.integrations.optuna.kept import (
     suggestion_of,
     trials_of,
 )
-from pbgi.integrations.optuna.ledger import COST_KEY, AccountBook, Ledger, told_cost
+from pbgi.integrations.optuna.ledger import AccountBook, Ledger, misstated, misstates_cost, told_cost
 from pbgi.integrations.optuna.mirror import EngineSettings, Mirror
 from pbgi.integrations.optuna.turn import Turns
 from pbgi.model import ModelKind
@@ -99,7 +99,7 @@ class PBGISampler(BaseSampler):
     def _start_afresh(self) -> None:
         self._lock, self._mirror, self._turns = threading.RLock(), Mirror(self._settings), Turns()
         self._begun: dict[tuple[str, int], tuple[list[FrozenTrial] | None, SearchSpace]] = {}
-        self._common, self._accounts = CommonSpace(), AccountBook()
+        self._common, self._accounts, self._warned = CommonSpace(), AccountBook(), False
 
     def __getstate__(self) -> dict[str, Any]:
         """The settings: all else is in the study."""
@@ -183,13 +183,13 @@ class PBGISampler(BaseSampler):
 
     def _settle(self, study: Study, trial: FrozenTrial) -> None:
         """Note the price of a trial whose cost was not told, unless what was suggested says it already."""
-        if COST_KEY in trial.user_attrs:
-            rule = "its attribute 'cost' must be a finite number that is not negative"
-            _LOGGER.warning("Trial %d: %s; got %r", trial.number, rule, trial.user_attrs[COST_KEY])
         suggestion = suggestion_of(trial)
         if PRICE_KEY in trial.system_attrs or (suggestion is not None and suggestion.refused is not None):
             return
         price, predicted = self._price(trial), None if suggestion is None else suggestion.predicted_cost
+        if misstates_cost(trial) and not self._warned:
+            _LOGGER.warning("%s (said once)", misstated(trial, _instead(price, predicted)))
+            self._warned = True
         if price is not None and (predicted is None or not math.isclose(price, predicted, rel_tol=1e-9)):
             keep(study, trial, PRICE_KEY, price)
 
@@ -304,6 +304,13 @@ def _require_one_objective(study: Study) -> None:
     if len(study.directions) > 1:
         rule = "PBGISampler is for studies of one objective"
         raise InvalidInputError(f"{rule}; got {len(study.directions)} directions; combine them into one value")
+
+
+def _instead(price: float | None, predicted: float | None) -> str:
+    """What a trial is charged whose cost is none."""
+    if price is not None:
+        return f"its price, {price:g},"
+    return "its duration in seconds" if predicted is None else f"what was predicted for it, {predicted:g},"
 
 
 def _situation(budget: float | None, ledger: Ledger, nothing_left: str | None = None) -> Situation:
