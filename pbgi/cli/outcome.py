@@ -29,6 +29,7 @@ class Outcome:
         seconds: How long it took, where that was measured.
         message: Why it failed; None if it did not.
         overrun: Whether it was ended because the budget was used up: its cost is then less than it would have been.
+        abandoned: Whether it was given up by another process than its own, which may yet come with a result.
     """
 
     value: float | None
@@ -36,6 +37,7 @@ class Outcome:
     seconds: float | None
     message: str | None = None
     overrun: bool = False
+    abandoned: bool = False
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.cli import attributes
 from pbgi.cli.settings import StudySettings
-from pbgi.cli.study import StudyBook
+from pbgi.cli.study import StudyBook, distributions_of
 from pbgi.errors import InvalidInputError
 from pbgi.history import TrialState as State
 from pbgi.integrations.optuna.ledger import Account, ledger_of
@@ -89,6 +89,9 @@ def _entry(position: int, space: Space, account: Account) -> dict[str, Any]:
     if trial.value is not None and not math.isfinite(trial.value):  # other tools may call that complete
         state = State.FAILED
     cost, predicted = account.observed, account.predicted
+    # What was noted in a narrower space (length scales, a rate that has fallen, that nothing was worth its price) says
+    # little of a wider one.
+    same_ranges = trial.distributions == distributions_of(space)
     if state is State.RUNNING:
         predicted = account.reserved or None
     elif trial.user_attrs.get(attributes.OVERRUN):
@@ -103,5 +106,5 @@ def _entry(position: int, space: Space, account: Account) -> dict[str, Any]:
         "predicted_cost": predicted,
         "external": False,
         "message": trial.user_attrs.get(attributes.MESSAGE),
-        "record": {} if suggestion is None else dict(suggestion.record),
+        "record": {} if suggestion is None or not same_ranges else dict(suggestion.record),
     }

@@ -4,6 +4,8 @@
     pbgi:choosing    set while a worker is choosing the point of this trial: the lock it holds meanwhile, or true
     pbgi:price       what the trial is charged, where that is known and no cost was told
     pbgi:ended       the trial failed and its worker lived to say so
+    pbgi:abandoned   the trial is being failed by another than its worker
+    pbgi:late        the number of a failed trial whose result this one is
 
 These are system attributes, which come with the trials that a worker reads anyway. Optuna hands a sampler a study and a
 frozen trial and has no public way to write to either; the three attributes with an underscore that are used here, and
@@ -32,6 +34,7 @@ from pbgi.stopping import StopReason
 T = TypeVar("T")
 
 TRIAL_KEY, CHOOSING_KEY, PRICE_KEY, ENDED_KEY = "pbgi:trial", "pbgi:choosing", "pbgi:price", "pbgi:ended"
+ABANDONED_KEY, LATE_KEY = "pbgi:abandoned", "pbgi:late"
 STOP_KEY = "pbgi:stop"
 """The user attribute of a study that holds why it was stopped: rule, message and numbers."""
 # Less than `turn.PATIENCE`: nobody takes a worker that waits for the server for one that was killed.
@@ -136,6 +139,16 @@ def exists(study: Study, number: int) -> bool:
 def keep(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
     """Store an attribute with a trial that is not finished."""
     patiently(lambda: study._storage.set_trial_system_attr(trial._trial_id, key, value))
+
+
+def note(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
+    """Store an attribute of the user's with a trial that is not finished."""
+    patiently(lambda: study._storage.set_trial_user_attr(trial._trial_id, key, value))
+
+
+def add_trial(study: Study, trial: FrozenTrial) -> FrozenTrial:
+    """Add a trial, once: a server that went away in between is not asked again, for it may have been added."""
+    return study._storage.get_trial(study._storage.create_new_trial(study._study_id, template_trial=trial))
 
 
 def clear_mark(study: Study, trial: FrozenTrial) -> None:

@@ -23,7 +23,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.errors import InvalidInputError
 from pbgi.history import check_cost
-from pbgi.integrations.optuna.kept import ENDED_KEY, PRICE_KEY, Suggestion, suggestion_of
+from pbgi.integrations.optuna.kept import ENDED_KEY, LATE_KEY, PRICE_KEY, Suggestion, suggestion_of
 
 COST_KEY = "cost"
 
@@ -51,7 +51,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Ledger:
-    """The accounts of all trials but those that wait, by number."""
+    """The accounts of all trials but those that wait, and those whose result came late as another trial; by number."""
 
     accounts: Mapping[int, Account]
 
@@ -110,7 +110,9 @@ class AccountBook:
             trials: All trials of a study.
             price_of: What a running trial will cost, where that is known.
         """
-        begun = [trial for trial in trials if trial.state != TrialState.WAITING]
+        known = list(trials)
+        superseded = {trial.system_attrs.get(LATE_KEY) for trial in known}
+        begun = [t for t in known if t.state != TrialState.WAITING and t.number not in superseded]
         tells = any(trial.state.is_finished() and COST_KEY in trial.user_attrs for trial in begun)
         if tells != self._tells:
             self._tells, self._settled = tells, {}

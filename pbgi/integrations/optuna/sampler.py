@@ -27,6 +27,7 @@ from pbgi.errors import InvalidInputError, NothingLeftError
 from pbgi.gp_config import GPConfig
 from pbgi.integrations.optuna.distributions import CommonSpace, SearchSpace
 from pbgi.integrations.optuna.kept import (
+    ABANDONED_KEY,
     ENDED_KEY,
     PRICE_KEY,
     Suggestion,
@@ -174,7 +175,7 @@ class PBGISampler(BaseSampler):
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         """Note what the trial is charged where that is known already, and that a failed one was heard of."""
-        if state == TrialState.FAIL:
+        if state == TrialState.FAIL and ABANDONED_KEY not in trial.system_attrs:
             keep(study, trial, ENDED_KEY, True)
         if told_cost(trial) is None:
             self._settle(study, trial)
