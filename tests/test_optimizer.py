@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pbgi
@@ -648,7 +648,7 @@ parameters = st.one_of(
 spaces = st.dictionaries(st.text(min_size=1, max_size=4), parameters, min_size=1, max_size=4)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(spaces, st.data())
 def test_any_space_and_history(space, data):
     optimizer = Optimizer(space, seed=data.draw(st.integers(0, 100)), budget=data.draw(st.none() | st.floats(1, 100)))
