@@ -42,9 +42,10 @@ def tell(book: StudyBook, told: Mapping[str, Any]) -> dict[str, Any]:
     number, value, cost, message = checked(told)
     with book.locked():
         trial = book.trial(number)
+        observed = None
         if cost is None and not trial.state.is_finished():
-            cost = _assumed_cost(book, trial)
-        ended = book.finish(number, Outcome(value, cost, None, message))
+            cost, observed = _assumed_cost(book, trial), 0.0
+        ended = book.finish(number, Outcome(value, cost, None, message, observed=observed))
         return trial_records(book.trials())[ended.number]
 
 

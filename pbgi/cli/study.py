@@ -131,6 +131,7 @@ class StudyBook:
             return self._ended_before(known, outcome)
         notes = {
             attributes.COST: outcome.cost,
+            attributes.OBSERVED: outcome.observed,
             attributes.SECONDS: outcome.seconds,
             attributes.MESSAGE: outcome.message,
             attributes.OVERRUN: outcome.overrun or None,
@@ -150,8 +151,9 @@ class StudyBook:
         trials = self.trials()
         found = late_result(trials, known)
         if found is None and outcome.value is not None and was_abandoned(known):
-            notes = {} if outcome.seconds is None else {attributes.SECONDS: outcome.seconds}
-            late = late_trial(trials, known, outcome.value, outcome.cost, notes)
+            notes = {attributes.SECONDS: outcome.seconds, attributes.OBSERVED: outcome.observed}
+            told = {key: value for key, value in notes.items() if value is not None}
+            late = late_trial(trials, known, outcome.value, outcome.cost, told)
             backend = self.storage.backend
             return backend.get_trial(backend.create_new_trial(self._id, template_trial=late))
         return require_same(found or known, outcome.value, outcome.cost)
