@@ -1,6 +1,7 @@
 """Several workers on one study: none gets a point of another, and together they keep to the budget."""
 
 import contextlib
+import fcntl
 import os
 import subprocess
 import sys
@@ -17,7 +18,6 @@ from optuna.trial import TrialState
 from optuna_fixtures import MIXED, sqlite_in, suggest_mixed, value_of
 
 import pbgi
-from pbgi.cli.storage import Storage
 from pbgi.integrations.optuna import PBGISampler, cost_summary
 from pbgi.integrations.optuna.kept import CHOOSING_KEY, is_choosing, keep, trials_of
 from pbgi.integrations.optuna.lock import StudyLock
@@ -353,12 +353,13 @@ def test_threads_of_a_sampler_queue_where_the_storage_has_no_lock():
     assert order == [("first", None), ("first", None), ("second", None)]
 
 
-def test_the_command_line_and_workers_share_the_lock(tmp_path):
-    path = tmp_path / "study.db"
+def test_whoever_holds_the_lock_file_is_waited_for(tmp_path):
+    """The command line holds it, too, while it chooses."""
     study = optuna.create_study(storage=sqlite_in(tmp_path))
-    storage = Storage(f"sqlite:///{path}", create=False)
-    with storage.locked(study.study_name), StudyLock(patience=0.02).held(study) as shared_by:
-        assert shared_by is None
+    with (tmp_path / "study.db.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with StudyLock(patience=0.02).held(study) as shared_by:
+            assert shared_by is None
 
 
 def test_an_error_while_choosing_ends_the_turn():
