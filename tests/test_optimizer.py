@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pbgi
@@ -858,7 +858,7 @@ names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
 spaces = st.dictionaries(names, parameters, min_size=1, max_size=4)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(spaces, st.data())
 def test_any_space_and_history(space, data):
     optimizer = Optimizer(space, seed=data.draw(st.integers(0, 100)), budget=data.draw(st.none() | st.floats(1, 100)))

@@ -37,7 +37,7 @@ def tell(book: StudyBook, told: Mapping[str, Any]) -> dict[str, Any]:
         told: The trial's number under "trial", then "value" or "failed": true, and "cost" and "message" if known.
 
     Returns:
-        The trial.
+        The trial; another one than was told of if that had been given up as abandoned.
     """
     number, value, cost, message = checked(told)
     with book.locked():
@@ -45,8 +45,8 @@ def tell(book: StudyBook, told: Mapping[str, Any]) -> dict[str, Any]:
         observed = None
         if cost is None and not trial.state.is_finished():
             cost, observed = _assumed_cost(book, trial), 0.0
-        book.finish(number, Outcome(value, cost, None, message, observed=observed))
-        return trial_records(book.trials())[number]
+        ended = book.finish(number, Outcome(value, cost, None, message, observed=observed))
+        return trial_records(book.trials())[ended.number]
 
 
 def _assumed_cost(book: StudyBook, trial: Any) -> float:

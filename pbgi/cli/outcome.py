@@ -30,6 +30,7 @@ class Outcome:
         seconds: How long it took, where that was measured.
         message: Why it failed; None if it did not.
         overrun: Whether it was ended because the budget was used up: its cost is then less than it would have been.
+        abandoned: Whether it was given up by another process than its own, which may yet come with a result.
         observed: What the attempt that gave the value was seen to cost, where `cost` is only what is charged; 0 for
             nothing.
     """
@@ -39,6 +40,7 @@ class Outcome:
     seconds: float | None
     message: str | None = None
     overrun: bool = False
+    abandoned: bool = False
     observed: float | None = None
 
 

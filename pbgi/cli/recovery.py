@@ -84,7 +84,7 @@ def _outcome(job: Job, trial: FrozenTrial) -> Outcome:
     known = priced(job, seconds)
     cost = known if known is not None else predicted_cost(trial) or LEAST_COST
     message = "the process that ran this trial ended without finishing it"
-    return Outcome(None, total([paid.cost_or_zero, cost]), paid.seconds + seconds, message)
+    return Outcome(None, total([paid.cost_or_zero, cost]), paid.seconds + seconds, message, abandoned=True)
 
 
 def _seconds(folder: Path, trial: FrozenTrial, was_running: bool) -> float:

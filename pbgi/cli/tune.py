@@ -184,6 +184,8 @@ class Tuner:
         except TrialStateError as error:  # somebody told it something else, or reclaimed it
             self._display.say(str(error))
             return
+        if ended.number != trial.number:
+            self._display.say(f"trial {trial.number} had been given up; its result is trial {ended.number}")
         failed = ended.state is not TrialState.COMPLETE
         # That the budget is used up is not the fault of the command.
         self._n_failed += failed and not total.overrun
