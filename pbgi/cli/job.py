@@ -45,7 +45,7 @@ class Job:
         direction: "minimize" or "maximize".
         objective: Key of the value in the result.
         cost: Key of the cost in the result; None: the cost is seconds times `price_per_second`.
-        result_file: Where the result is, inside the trial's folder; None: the last JSON line of the output.
+        result_file: Where the result is, inside the trial's folder; None: the output.
         price_per_second: What a second costs; None: 1, unless the program reports its cost.
         budget: What may be spent.
         overrun: What becomes of trials that run when the budget is used up, "stop" or "finish"; None: see
