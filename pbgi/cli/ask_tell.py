@@ -40,12 +40,14 @@ def tell(book: StudyBook, told: Mapping[str, Any]) -> dict[str, Any]:
         The trial.
     """
     number, value, cost, message = checked(told)
-    with book.locked():
+
+    def finish() -> None:
         trial = book.trial(number)
-        if cost is None and not trial.state.is_finished():
-            cost = _assumed_cost(book, trial)
-        book.finish(number, Outcome(value, cost, None, message))
-        return trial_records(book.trials())[number]
+        missing = cost is None and not trial.state.is_finished()
+        book.finish(number, Outcome(value, _assumed_cost(book, trial) if missing else cost, None, message))
+
+    book.exclusively(finish)
+    return trial_records(book.trials())[number]
 
 
 def _assumed_cost(book: StudyBook, trial: Any) -> float:

@@ -2,9 +2,13 @@
 
 PbgiError
     ├── InvalidInputError ── JobError     a file or an argument breaks a rule; the message names file, line and key
-    └── StorageError (OSError)            the storage cannot be opened, read or written
+    ├── StorageError (OSError)            the storage cannot be opened, read or written
+    │       └── StorageBusyError          not now, but perhaps a little later
+    ├── StartError (OSError)              a command cannot be started
+    └── InterruptedRunError               a signal came, and the storage was away
 """
 
+import signal
 from enum import IntEnum
 from pathlib import Path
 
@@ -35,3 +39,19 @@ class JobError(InvalidInputError):
 
 class StorageError(PbgiError, OSError):
     """The storage cannot be opened, read or written; passwords are masked in the message."""
+
+
+class StorageBusyError(StorageError):
+    """The storage is locked, or its server away: to ask again may help."""
+
+
+class StartError(PbgiError, OSError):
+    """A command cannot be started: nothing was spent, and the next one could not be started either."""
+
+
+class InterruptedRunError(PbgiError):
+    """A signal came while the storage was away, so that the outcomes are kept beside the logs alone."""
+
+    def __init__(self, message: str, number: signal.Signals) -> None:
+        super().__init__(message)
+        self.code = 128 + number

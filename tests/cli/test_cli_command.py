@@ -9,6 +9,7 @@ import sys
 import time
 from queue import SimpleQueue
 
+import psutil
 import pytest
 from cli_runs import processes_with, wait_for
 
@@ -18,7 +19,7 @@ from pbgi.cli.job import Job
 from pbgi.cli.masking import masked
 from pbgi.cli.outcome import read_result, result_in
 from pbgi.cli.private_files import make_folder, open_private, tail, write_json
-from pbgi.cli.processes import identity, is_alive, is_here, kill_orphan
+from pbgi.cli.processes import _boot_time, identity, is_alive, is_here, is_of_earlier_boot, kill_orphan
 from pbgi.cli.storage import Storage, sqlite_path, url_of_file
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical
@@ -166,15 +167,47 @@ def test_processes_are_told_apart():
     who = identity(child.pid)
     assert is_here(who)
     assert is_alive(who)
-    assert not is_alive({**who, "start": "another boot/1"})
+    assert not is_alive({**who, "start": "1"})
     assert not is_alive({**who, "pid": 2**22 + 1})
-    assert not is_here({**who, "host": "elsewhere"})
-    assert not kill_orphan({**who, "host": "elsewhere"})
+    assert is_here({**who, "host": "a name that was changed"})
+    for part in ("machine", "boot", "namespace"):
+        assert not is_here({**who, part: "another"})
+        assert not is_here({name: value for name, value in who.items() if name != part})
+        assert not kill_orphan({**who, part: "another"})
     assert not kill_orphan({**who, "start": "x"})
     assert child.poll() is None
     assert kill_orphan(who)
     assert not is_alive(who)
     child.wait()
+
+
+def test_a_machine_without_an_id_is_told_by_its_boot(monkeypatch, tmp_path):
+    monkeypatch.setattr("pbgi.cli.processes._MACHINE", (tmp_path / "none",))
+    who = identity(os.getpid())
+    assert who["machine"] == ""
+    assert is_here(who)
+    assert not is_here({**who, "boot": "another"})
+    assert not is_of_earlier_boot({**who, "boot": "another"}, 0.0)  # it may be any machine
+
+
+@pytest.mark.parametrize(
+    ("changed", "last_sign", "gone"),
+    [
+        ({"boot": "another"}, 999.0, True),
+        ({"boot": "another"}, 1001.0, False),  # a copy of this machine, which lives
+        ({}, 999.0, False),  # of this boot: whether it is alive can be seen
+        ({"boot": "another", "machine": "another"}, 999.0, False),
+        ({"boot": "another", "namespace": "another"}, 999.0, False),
+        ({"boot": "another", "host": "another"}, 999.0, False),
+    ],
+)
+def test_processes_of_an_earlier_boot(monkeypatch, changed, last_sign, gone):
+    monkeypatch.setattr("pbgi.cli.processes._boot_time", lambda: 1000.0)
+    assert is_of_earlier_boot({**identity(os.getpid()), **changed}, last_sign) is gone
+
+
+def test_the_time_of_the_boot():
+    assert _boot_time() == pytest.approx(psutil.boot_time(), abs=1.0)
 
 
 # Results -------------------------------------------------------------------------------------------------------------
