@@ -29,8 +29,8 @@ from pbgi.botorch.knowledge_gradient import OneShotKnowledgeGradient
 from pbgi.botorch.lookahead import PathImprovement
 from pbgi.botorch.policies import BOTORCH_POLICIES
 from pbgi.cost import LearnedCost
-from pbgi.gp_config import GPConfig
-from pbgi.gp_fit import fit_gp
+from pbgi.gp.config import GPConfig
+from pbgi.gp.fit import fit_gp
 from pbgi.parameter import Float
 from pbgi.policy import PBGI, LogEI
 from pbgi.snapshot import Snapshot

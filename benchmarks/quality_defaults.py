@@ -36,7 +36,7 @@ from threadpoolctl import threadpool_limits
 
 import pbgi
 from paper.policies import SearchedFromSobol
-from pbgi.gp_config import GPConfig, LogNormalPrior
+from pbgi.gp.config import GPConfig, LogNormalPrior
 
 DIMENSIONS, DEFAULT_DIMENSIONS = (4, 8, 16), (4, 8)
 COSTS = ("uniform", "varying")

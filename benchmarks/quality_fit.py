@@ -27,9 +27,9 @@ from threadpoolctl import threadpool_limits
 from timing import report
 
 import pbgi
-from pbgi.gp_algebra import prepare
-from pbgi.gp_config import GammaPrior, GPConfig, Hyperparameters, Prior, log_bounds, log_parameters
-from pbgi.gp_fit import DEFAULT_LENGTH_SCALE, DEFAULT_NOISE, MapObjective, fit_gp
+from pbgi.gp.algebra import prepare
+from pbgi.gp.config import GammaPrior, GPConfig, Hyperparameters, Prior, log_bounds, log_parameters
+from pbgi.gp.fit import DEFAULT_LENGTH_SCALE, DEFAULT_NOISE, MapObjective, fit_gp
 
 Function = Callable[[np.ndarray], np.ndarray]
 

@@ -25,7 +25,7 @@ from paper.starts import published_start
 from pbgi.cost import Cost, LearnedCost
 from pbgi.errors import InvalidInputError
 from pbgi.frozen import to_plain
-from pbgi.gp_config import GPConfig, Hyperparameters
+from pbgi.gp.config import GPConfig, Hyperparameters
 from pbgi.model import ModelKind
 from pbgi.optimizer import Optimizer
 from pbgi.policy import RandomSearch

@@ -10,8 +10,8 @@ from matplotlib.patches import Rectangle
 from paper.figure_panel import BLACK, BLUE, GREY, ORANGE, RED, Results, new_figure, tidy
 from paper.figure_sensitivity import cost_scale_studies, draw_study
 from pbgi.arrays import Floats
-from pbgi.gp import GP
-from pbgi.gp_config import GPConfig, Hyperparameters
+from pbgi.gp.config import GPConfig, Hyperparameters
+from pbgi.gp.posterior import GP
 from pbgi.index import gittins_index, log_h
 
 COST_SCALES = {"index, λ = 1": 1.0, r"index, λ = $10^{-5}$": 1e-5}  # of the paper's comparison of shapes

@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from pbgi.cost import KnownCost, LearnedCost, UniformCost
     from pbgi.errors import (
+        BrokenFunctionError,
         InvalidInputError,
         NothingLeftError,
         PbgiError,
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
         UnknownArgumentError,
         UnknownTrialError,
     )
-    from pbgi.gp_config import GPConfig
+    from pbgi.gp import GPConfig
     from pbgi.history import Trial, TrialState
     from pbgi.index import gittins_index, gittins_index_and_grad, inverse_log_h, log_h
     from pbgi.optimizer import Optimizer
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "cost": ("KnownCost", "LearnedCost", "UniformCost"),
     "errors": (
+        "BrokenFunctionError",
         "InvalidInputError",
         "NothingLeftError",
         "PbgiError",
@@ -39,7 +41,7 @@ _HOMES = {
         "UnknownArgumentError",
         "UnknownTrialError",
     ),
-    "gp_config": ("GPConfig",),
+    "gp": ("GPConfig",),
     "history": ("Trial", "TrialState"),
     "index": ("gittins_index", "gittins_index_and_grad", "inverse_log_h", "log_h"),
     "optimizer": ("Optimizer",),
@@ -51,6 +53,7 @@ _HOMES = {
 }
 
 __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
+    "BrokenFunctionError",
     "BudgetSpent",
     "Categorical",
     "EI",

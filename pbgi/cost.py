@@ -11,15 +11,16 @@ from typing import Protocol
 
 import numpy as np
 
+from pbgi.arguments import checks_arguments
 from pbgi.arrays import Bools, Floats
-from pbgi.gp import GP, Pair, PosteriorWithGrad
-from pbgi.gp_algebra import rounded
-from pbgi.gp_config import GPConfig, Hyperparameters
-from pbgi.gp_fit import fit_gp
-from pbgi.kernel import CATEGORY_DISTANCE
-from pbgi.price import Price, PriceFunction
+from pbgi.cost_function import Price, PriceFunction
+from pbgi.gp.algebra import rounded
+from pbgi.gp.config import GPConfig, Hyperparameters
+from pbgi.gp.fit import fit_gp, fit_hyperparameters
+from pbgi.gp.kernel import CATEGORY_DISTANCE
+from pbgi.gp.posterior import GP, Pair, PosteriorWithGrad
+from pbgi.gp.trend import Trend, fit_trend
 from pbgi.space import Space
-from pbgi.trend import Trend, fit_trend
 
 # What is assumed before costs are fitted: that around their trend they vary by a factor of e^0.5, 1.6, either way.
 PRIOR_LOG_STD = 0.5
@@ -62,6 +63,7 @@ class CostModel(Protocol):
         """Logarithm of what the cost of one trial exceeds with the probability of a Gaussian beyond z deviations."""
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class UniformCost:
     """Every trial costs one unit: a budget is a number of trials."""
@@ -71,6 +73,7 @@ class UniformCost:
         return _Uniform()
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class KnownCost:
     """A price known beforehand.
@@ -89,6 +92,7 @@ class KnownCost:
         return _Known(Price(space, self.price, self.vectorised))
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class LearnedCost:
     """A cost learned from what was paid: the logarithm is a line in the coordinates plus a Gaussian process.
@@ -121,10 +125,14 @@ class LearnedCost:
         trend = fit_trend(X, relative, space.categorical) if self.trend else Trend.none(X.shape[1])
         if len(costs) < few(X.shape[1]):
             return _Learned(_assumed(space, X, relative - trend(X)), trend.raised(unit), factor, None)
-        fitted = fit_gp(X, relative, config, categorical=space.categorical, start=start)
+        if not self.trend:
+            gp = fit_gp(X, relative, config, categorical=space.categorical, start=start)
+            return _Learned(gp, trend.raised(unit), factor, gp.hyperparameters)
         # The covariance is that of the logarithms themselves: where nothing was paid, as uncertain as they vary.
-        gp = fitted if not self.trend else _around(trend, fitted, X, relative, space)
-        return _Learned(gp, trend.certain().raised(unit), factor, fitted.hyperparameters)
+        found, scale = fit_hyperparameters(X, relative, config, categorical=space.categorical, start=start)
+        told = Hyperparameters(found.length_scales, found.output_scale * scale**2, found.noise * scale**2)
+        gp = _plain_gp(space, X, relative - trend(X), told, config)
+        return _Learned(gp, trend.certain().raised(unit), factor, found)
 
 
 def _assumed(space: Space, X: Floats, residual: Floats) -> GP:
@@ -133,16 +141,20 @@ def _assumed(space: Space, X: Floats, residual: Floats) -> GP:
     variance = (2.0 * PRIOR_LOG_STD**2 + n * float((residual**2).mean())) / (2.0 + n)
     scales = tuple(PRIOR_CATEGORY_SCALE if is_category else PRIOR_LENGTH_SCALE for is_category in space.categorical)
     assumed = Hyperparameters(scales, variance, PRIOR_LOG_NOISE_STD**2)
-    return GP.with_hyperparameters(X, residual, assumed, categorical=space.categorical, mean=0.0, standardise=False)
+    return _plain_gp(space, X, residual, assumed, mean=0.0)
 
 
-def _around(trend: Trend, fitted: GP, X: Floats, log_costs: Floats, space: Space) -> GP:
-    """The fitted process around the line instead of around a constant."""
-    scales = fitted.hyperparameters.length_scales
-    parameters = Hyperparameters(scales, fitted.prior_variance, fitted.noise_std**2)
-    residual = log_costs - trend(X)
+def _plain_gp(
+    space: Space,
+    X: Floats,
+    y: Floats,
+    hyperparameters: Hyperparameters,
+    config: GPConfig | None = None,
+    mean: float | None = None,
+) -> GP:
+    """A process with hyperparameters in the units of y."""
     return GP.with_hyperparameters(
-        X, residual, parameters, fitted.config, categorical=space.categorical, standardise=False
+        X, y, hyperparameters, config, categorical=space.categorical, mean=mean, standardise=False
     )
 
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from pbgi.arrays import Floats
 from pbgi.cost import CostModel, LearnedCost, UniformCost
-from pbgi.gp_config import GPConfig
+from pbgi.gp.config import GPConfig
+from pbgi.gp.warp import IDENTITY, Warp, fit_warp
 from pbgi.history import Note, Trial
 from pbgi.model import MOST_VALUES, Model, fit_model, last_noted, last_number, noted, seen_by_model
 from pbgi.settings import Settings
-from pbgi.warp import IDENTITY, Warp, fit_warp
 
 # From so many values on the model is fitted anew only when there are this many times as many as at its last fit, or
 # something better than it had seen: by then a fit changes little, and at n = 1000 it is six sevenths of a suggestion.
@@ -102,6 +102,5 @@ def cost_notes(settings: Settings, trials: tuple[Trial, ...], cost: CostModel) -
 
 
 def paid_trials(trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
-    """Trials that say what a trial costs. Failures say little of it: they count only while there is nothing else."""
-    known = tuple(t for t in trials if t.cost is not None)
-    return tuple(t for t in known if t.value is not None) or known
+    """Trials that say what a success costs: a crash after a second says nothing of what the hours after it cost."""
+    return tuple(t for t in trials if t.cost is not None and t.value is not None)

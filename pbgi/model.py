@@ -10,8 +10,8 @@ import numpy as np
 
 from pbgi.arrays import Bools, Floats
 from pbgi.errors import InvalidInputError
-from pbgi.gp_config import GPConfig, Hyperparameters
-from pbgi.gp_fit import fit_gp
+from pbgi.gp.config import GPConfig, Hyperparameters
+from pbgi.gp.fit import fit_gp
 from pbgi.history import Trial
 
 # Beyond so many values the model sees the best quarter of that number and the latest for the rest.

@@ -7,7 +7,7 @@ writes into the record of the trial, so that the history is all the state there 
 import math
 import sys
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -19,13 +19,15 @@ from pbgi.acquisition import (
     UnwarpedIndex,
     UpperConfidenceBound,
 )
+from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats
+from pbgi.best_point import best_point
 from pbgi.errors import InvalidInputError
-from pbgi.maximize import Acquisition, SearchResult, default_n_starts
 from pbgi.plain import require_positive, set_fields
+from pbgi.search import Acquisition, SearchResult
 from pbgi.snapshot import Proposal, Snapshot
 
-PATH_STARTS = 3  # times as many climbs for Thompson sampling
+PATH_CLIMBS = 6  # times as many climbs for Thompson sampling
 UCB_CONFIDENCE = 0.1
 N_RANDOM = 64
 
@@ -44,19 +46,20 @@ def _proposal(snapshot: Snapshot, found: SearchResult, **record: float) -> Propo
     return Proposal(found.x, predicted, record)
 
 
-def _best_point(snapshot: Snapshot, acquisition: Acquisition, rng: np.random.Generator) -> Proposal | None:
-    return _proposal(snapshot, snapshot.maximise(acquisition, rng))
+def _propose_best(snapshot: Snapshot, acquisition: Acquisition, rng: np.random.Generator) -> Proposal | None:
+    return _proposal(snapshot, best_point(snapshot, acquisition, rng))
 
 
 def _propose_by_index(
     snapshot: Snapshot, rng: np.random.Generator, index: Acquisition, cost_scale: float, **record: float
 ) -> Proposal | None:
     """The point of highest index; what is noted of it is in users' units."""
-    found = snapshot.maximise(index, rng)
+    found = best_point(snapshot, index, rng)
     value = float(snapshot.warp.to_values(np.array([found.value]))[0]) if math.isfinite(found.value) else found.value
     return _proposal(snapshot, found, index=value, cost_scale=cost_scale, **record)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class PBGI:
     """The Pandora's Box Gittins index at a fixed exchange rate.
@@ -76,6 +79,7 @@ class PBGI:
         return _propose_by_index(snapshot, rng, index, self.cost_scale)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class PBGID:
     """The index at an exchange rate that falls whenever the search would have stopped at the current one.
@@ -131,7 +135,7 @@ class PBGID:
     def _found(self, snapshot: Snapshot, rng: np.random.Generator) -> float | None:
         """A share of the largest expected improvement per cost now."""
         per_cost = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_warped, cost_power=1.0)
-        found = snapshot.maximise(per_cost, rng)
+        found = best_point(snapshot, per_cost, rng)
         # Clipped far outside of any use, to where exp neither overflows nor loses digits.
         return None if found.x is None else self.initial_share * math.exp(min(max(found.value, -700.0), 700.0))
 
@@ -148,54 +152,62 @@ class PBGID:
         return fired
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class LogEI:
     """Expected improvement, blind to cost; climbed on its logarithm, which is nowhere flat."""
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest log EI."""
-        return _best_point(snapshot, _log_ei(snapshot, 0.0), rng)
+        return _propose_best(snapshot, _log_ei(snapshot, 0.0), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class LogEIPC:
     """Expected improvement per cost."""
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest log EI + log E[1/c]."""
-        return _best_point(snapshot, _log_ei(snapshot, -1.0), rng)
+        return _propose_best(snapshot, _log_ei(snapshot, -1.0), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class LogEICC:
     """Expected improvement per cost, cooled: the weight of cost falls from 1 to 0 as the budget is spent."""
+
+    needs_budget: ClassVar[bool] = True
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest log EI + log E[c^-a], a the share of the budget that is left."""
         if snapshot.budget is None:
             raise InvalidInputError("LogEICC cools with the budget: give the optimizer one; got budget=None")
         left = max((snapshot.budget - snapshot.spent) / snapshot.budget, 0.0)
-        return _best_point(snapshot, _log_ei(snapshot, -left), rng)
+        return _propose_best(snapshot, _log_ei(snapshot, -left), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class EI:
     """Expected improvement itself, climbed as it is: flat where little is expected."""
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest EI."""
-        return _best_point(snapshot, Exponential(_log_ei(snapshot, 0.0)), rng)
+        return _propose_best(snapshot, Exponential(_log_ei(snapshot, 0.0)), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class EIPC:
     """Expected improvement per cost itself, climbed as it is."""
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest EI E[1/c]."""
-        return _best_point(snapshot, Exponential(_log_ei(snapshot, -1.0)), rng)
+        return _propose_best(snapshot, Exponential(_log_ei(snapshot, -1.0)), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class UCB:
     """Upper confidence bound, blind to cost, with the paper's schedule."""
@@ -204,9 +216,10 @@ class UCB:
         """The point of highest mean + sqrt(b_t) std, b_t = 2 log(d t^2 pi^2 / (6 * 0.1)) / 5, t = spent + 1."""
         t, d = snapshot.spent + 1.0, snapshot.space.dimension
         schedule = 0.4 * math.log(d * t * t * math.pi**2 / (6.0 * UCB_CONFIDENCE))
-        return _best_point(snapshot, UpperConfidenceBound(snapshot.model, math.sqrt(schedule)), rng)
+        return _propose_best(snapshot, UpperConfidenceBound(snapshot.model, math.sqrt(schedule)), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class Thompson:
     """Thompson sampling, blind to cost: the maximiser of one function drawn from the posterior."""
@@ -215,10 +228,10 @@ class Thompson:
         """The maximiser of a draw."""
         path = PathValue(snapshot.model.sample_path(rng))
         # A draw has many more peaks than a closed-form function of the posterior.
-        n_starts = PATH_STARTS * default_n_starts(snapshot.space.dimension)
-        return _proposal(snapshot, snapshot.maximise(path, rng, n_starts=n_starts))
+        return _proposal(snapshot, best_point(snapshot, path, rng, times_climbs=PATH_CLIMBS))
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class RandomSearch:
     """Uniformly at random."""
@@ -226,7 +239,7 @@ class RandomSearch:
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """A random point, whatever is known: where nothing is better than anything else, the search takes any."""
         pool = rng.random((N_RANDOM, snapshot.space.dimension))
-        return _proposal(snapshot, snapshot.maximise(_Flat(), rng, pool))
+        return _proposal(snapshot, best_point(snapshot, _Flat(), rng, pool=pool))
 
 
 class _Flat:

@@ -10,7 +10,7 @@ import numpy as np
 from pbgi.cost import Cost, KnownCost, LearnedCost, UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.frozen import from_plain, to_plain
-from pbgi.gp_config import GammaPrior, GPConfig, Hyperparameters, LogNormalPrior
+from pbgi.gp.config import GammaPrior, GPConfig, Hyperparameters, LogNormalPrior
 from pbgi.model import ModelKind, require_model
 from pbgi.plain import require_count, require_positive
 from pbgi.policy import PBGI, PBGID, POLICIES, Policy
@@ -58,7 +58,10 @@ class Settings:
         budget = None if budget is None else require_positive("budget", budget)
         _require_method("policy", policy, "propose")
         policy = PBGID() if policy is None else policy
+        if budget is None and getattr(policy, "needs_budget", False):
+            raise InvalidInputError(f"{type(policy).__name__} needs budget=..., with which it cools; got budget=None")
         _require_method("stop", stop, "reason")
+        _require_method("stop", stop, "note")
         model = GPConfig() if model is None else model
         require_model(model)
         rule = _stop_rule(stop, policy, budget)

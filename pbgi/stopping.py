@@ -11,6 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from pbgi.acquisition import LogExpectedImprovement, UnwarpedIndex
+from pbgi.arguments import checks_arguments
+from pbgi.arrays import Floats
+from pbgi.best_point import best_point
 from pbgi.errors import InvalidInputError
 from pbgi.history import Note, Trial
 from pbgi.plain import require_count, require_positive, set_fields
@@ -72,6 +75,7 @@ def rules_of(rule: Any) -> tuple[Any, ...]:
     return tuple(part for inner in rule.rules for part in rules_of(inner)) if isinstance(rule, AnyOf) else (rule,)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class AnyOf(_Combinable):
     """Stops when one of its rules does."""
@@ -81,8 +85,8 @@ class AnyOf(_Combinable):
     def __post_init__(self) -> None:
         set_fields(self, rules=tuple(self.rules))
         for rule in self.rules:
-            if isinstance(rule, type) or not callable(getattr(rule, "reason", None)):
-                raise InvalidInputError(f"rules must be stop rules, objects with reason(); got {rule!r}")
+            if isinstance(rule, type) or not all(callable(getattr(rule, name, None)) for name in ("reason", "note")):
+                raise InvalidInputError(f"rules must be stop rules, objects with reason() and note(); got {rule!r}")
 
     def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, Note]:
         """What all rules noted."""
@@ -93,6 +97,7 @@ class AnyOf(_Combinable):
         return next((found for rule in self.rules if (found := rule.reason(situation))), None)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class MaxTrials(_Combinable):
     """Stops when so many trials have been handed out; observations from elsewhere do not count."""
@@ -114,6 +119,7 @@ class MaxTrials(_Combinable):
         return StopReason("MaxTrials", f"{n} trials have been handed out, the most asked for", {"trials": float(n)})
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class BudgetSpent(_Combinable):
     """Stops when the budget is spent, or when nothing is expected to fit what is left of it.
@@ -152,6 +158,7 @@ class BudgetSpent(_Combinable):
 N_FORMER = 16
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class GittinsStop(_Combinable):
     """Stops when no point is worth its price: no expected improvement exceeds cost_scale times the expected cost.
@@ -171,7 +178,7 @@ class GittinsStop(_Combinable):
     def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, Note]:
         """The point most worth its price, whatever the exchange rate: log(EI / E[c]), its cost, and its index."""
         per_cost = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_warped, cost_power=1.0)
-        found = snapshot.maximise(per_cost, rng, former_maximisers=snapshot.noted_points("worth_x", N_FORMER))
+        found = best_point(snapshot, per_cost, rng, former_maximizers=_former_maximizers(snapshot))
         if found.x is None or not math.isfinite(found.value):
             return {}
         index = UnwarpedIndex(snapshot.model, snapshot.price, self.cost_scale, snapshot.warp).value(found.x[None])
@@ -202,6 +209,12 @@ class GittinsStop(_Combinable):
         )
         numbers = {"index": index, "best_value": best, "predicted_cost": cost, "net_gain": gain}
         return StopReason("GittinsStop", message, numbers)
+
+
+def _former_maximizers(snapshot: Snapshot) -> Floats:
+    """The latest points (k, d) that were most worth their price."""
+    noted = [trial.record["worth_x"] for trial in snapshot.trials if "worth_x" in trial.record]
+    return np.array(noted[-N_FORMER:], dtype=np.float64).reshape(-1, snapshot.space.dimension)
 
 
 STOP_RULES: tuple[type, ...] = (AnyOf, BudgetSpent, GittinsStop, MaxTrials)

@@ -13,10 +13,10 @@ import numpy as np
 
 from pbgi.arrays import Bools, Floats
 from pbgi.cost import CostModel
-from pbgi.gp import GP
-from pbgi.gp_config import GammaPrior, GPConfig, Hyperparameters
-from pbgi.gp_fit import fit_gp
-from pbgi.kernel import CATEGORY_DISTANCE
+from pbgi.gp.config import GammaPrior, GPConfig, Hyperparameters
+from pbgi.gp.fit import fit_gp
+from pbgi.gp.kernel import CATEGORY_DISTANCE
+from pbgi.gp.posterior import GP
 from pbgi.space import Space
 
 # A point is never ruled out by its price.

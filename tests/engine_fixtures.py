@@ -8,8 +8,8 @@ from scipy import stats
 from threadpoolctl import threadpool_limits
 
 from pbgi.cost import UniformCost
-from pbgi.gp_config import GPConfig
-from pbgi.gp_fit import fit_gp
+from pbgi.gp.config import GPConfig
+from pbgi.gp.fit import fit_gp
 from pbgi.history import History
 from pbgi.parameter import Categorical, Float, Integer
 from pbgi.snapshot import Snapshot

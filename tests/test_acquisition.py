@@ -27,7 +27,7 @@ from pbgi.acquisition import (
     UpperConfidenceBound,
 )
 from pbgi.cost import KnownCost, LearnedCost, UniformCost
-from pbgi.gp_config import GPConfig
+from pbgi.gp.config import GPConfig
 
 POINT = np.zeros((1, 1))
 

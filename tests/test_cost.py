@@ -21,12 +21,12 @@ from pbgi.cost import (
     posterior_and_cost,
 )
 from pbgi.frozen import from_plain, to_plain
-from pbgi.gp import GP
-from pbgi.gp_config import GPConfig, Hyperparameters
-from pbgi.gp_fit import fit_gp
+from pbgi.gp.config import GPConfig, Hyperparameters
+from pbgi.gp.fit import fit_gp
+from pbgi.gp.posterior import GP
+from pbgi.gp.trend import fit_trend
 from pbgi.parameter import Categorical, Float, Integer
 from pbgi.space import Space
-from pbgi.trend import fit_trend
 
 POWERS = [1.0, -1.0, -0.3, 0.0]
 

@@ -9,10 +9,10 @@ from scipy import stats
 
 from pbgi import Float, InvalidInputError, KnownCost, LearnedCost, Optimizer
 from pbgi.fitting import MANY_VALUES, VALUE_MODEL, VALUE_REFIT, VALUE_SIZE, refit_is_due
-from pbgi.gp import GP
-from pbgi.gp_config import GPConfig
-from pbgi.gp_fit import fit_gp
-from pbgi.warp import fit_warp
+from pbgi.gp.config import GPConfig
+from pbgi.gp.fit import fit_gp
+from pbgi.gp.posterior import GP
+from pbgi.gp.warp import fit_warp
 
 SPACE = {"x": Float(0, 1), "y": Float(0, 1)}
 

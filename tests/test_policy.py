@@ -25,9 +25,8 @@ from scipy import stats
 from pbgi import InvalidInputError
 from pbgi.cost import KnownCost, LearnedCost
 from pbgi.frozen import from_plain, to_plain
-from pbgi.gp_config import GPConfig
+from pbgi.gp.config import GPConfig
 from pbgi.history import History
-from pbgi.maximize import build_pool
 from pbgi.parameter import Categorical, Float, Integer
 from pbgi.policy import (
     EI,
@@ -42,6 +41,7 @@ from pbgi.policy import (
     RandomSearch,
     Thompson,
 )
+from pbgi.search.maximize import build_pool
 from pbgi.space import Space
 
 ALL = [
@@ -239,7 +239,7 @@ def test_a_search_begins_beside_the_best_points_too(policy, space, monkeypatch):
         begun_from.append(incumbents)
         return build_pool(*arguments, incumbents=incumbents, **others)
 
-    monkeypatch.setattr("pbgi.snapshot.build_pool", spied)
+    monkeypatch.setattr("pbgi.best_point.build_pool", spied)
     policy.propose(snapshot, seeded())
     best = snapshot.X[np.argsort(-snapshot.warped, kind="stable")[:3]]
     n_searches = 0 if isinstance(policy, RandomSearch) else 2 if policy == PBGID() else 1

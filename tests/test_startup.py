@@ -8,7 +8,7 @@ from engine_fixtures import FINITE, LINE, MIXED, SQUARE, cube, one_thread  # noq
 
 from pbgi import PBGI, GittinsStop
 from pbgi.cost import KnownCost, LearnedCost, UniformCost
-from pbgi.gp_config import GPConfig
+from pbgi.gp.config import GPConfig
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Categorical, Float, Integer
 from pbgi.space import Space

@@ -223,12 +223,14 @@ def test_a_former_maximiser_that_a_fresh_search_misses_is_looked_at_again(monkey
     rule, everywhere = GittinsStop(1.0), GittinsStop(1.0).note(snapshot, rng(0))
     assert snapshot.space.snap(np.array([everywhere["worth_x"]])).shape == (1, snapshot.space.dimension)
 
-    def blind(dimension, _rng, former_maximisers=None, **_):
+    def blind(dimension, _rng, former_maximizers=None, **_):
         far = np.zeros((1, dimension))
-        return far if former_maximisers is None else np.concatenate([far, former_maximisers])
+        return far if former_maximizers is None else np.concatenate([far, former_maximizers])
 
-    monkeypatch.setattr("pbgi.snapshot.build_pool", blind)
-    monkeypatch.setattr("pbgi.maximize.maximize_batch", lambda f, starts, **_: (starts, f(starts)[0]))  # no climbing
+    monkeypatch.setattr("pbgi.best_point.build_pool", blind)
+    monkeypatch.setattr(
+        "pbgi.search.maximize.maximize_batch", lambda f, starts, **_: (starts, f(starts)[0])
+    )  # no climbing
     assert rule.note(snapshot, rng(0))["worth"] < everywhere["worth"] - 1e-3
     remembering = dataclasses.replace(snapshot.trials[0], record={"worth_x": everywhere["worth_x"]})
     again = dataclasses.replace(snapshot, trials=(remembering, *snapshot.trials[1:]))

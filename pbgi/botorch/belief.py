@@ -11,7 +11,7 @@ from torch import Tensor
 
 from pbgi.botorch.bridge import Surrogate, as_tensor
 from pbgi.cost import CostModel
-from pbgi.kernel import Kernel, kernel_named
+from pbgi.gp.kernel import Kernel, kernel_named
 
 
 class Belief:

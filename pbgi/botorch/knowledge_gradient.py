@@ -18,7 +18,7 @@ from torch import Tensor
 
 from pbgi.botorch.belief import Belief
 from pbgi.botorch.bridge import Surrogate
-from pbgi.gp_predict import VARIANCE_FLOOR
+from pbgi.gp.predictor import VARIANCE_FLOOR
 
 
 class OneShotKnowledgeGradient(qKnowledgeGradient):

@@ -20,7 +20,7 @@ from torch import Tensor
 from pbgi.botorch.belief import Belief, log_moment
 from pbgi.botorch.bridge import Surrogate
 from pbgi.cost import CostModel
-from pbgi.gp_predict import VARIANCE_FLOOR
+from pbgi.gp.predictor import VARIANCE_FLOOR
 
 # A known cost fits or does not. Climbs need a slope: it is taken to be uncertain by this share of itself.
 LEAST_LOG_COST_STD = 1e-3

@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pbgi.arrays import Bools, Floats
+from pbgi.best_point import cheap_points
 from pbgi.botorch.searched_policy import SearchedPolicy
 from pbgi.cost import fits
 from pbgi.errors import InvalidInputError
 from pbgi.history import Note, TrialState
-from pbgi.snapshot import Snapshot, cheap_points
+from pbgi.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from botorch.acquisition.acquisition import AcquisitionFunction

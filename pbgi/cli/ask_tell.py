@@ -43,8 +43,10 @@ def tell(book: StudyBook, told: Mapping[str, Any]) -> dict[str, Any]:
 
     def finish() -> None:
         trial = book.trial(number)
-        missing = cost is None and not trial.state.is_finished()
-        book.finish(number, Outcome(value, _assumed_cost(book, trial) if missing else cost, None, message))
+        charged, observed = cost, None
+        if cost is None and not trial.state.is_finished():
+            charged, observed = _assumed_cost(book, trial), 0.0
+        book.finish(number, Outcome(value, charged, None, message, observed=observed))
 
     book.exclusively(finish)
     return trial_records(book.trials())[number]

@@ -34,6 +34,8 @@ class Outcome:
         seconds: How long it took, where that was measured.
         message: Why it failed; None if it did not.
         overrun: Whether it was ended because the budget was used up: its cost is then less than it would have been.
+        observed: What the attempt that gave the value was seen to cost, where `cost` is only what is charged; 0 for
+            nothing.
     """
 
     value: float | None
@@ -41,6 +43,7 @@ class Outcome:
     seconds: float | None
     message: str | None = None
     overrun: bool = False
+    observed: float | None = None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import json
 import os
 import time
 from collections.abc import Collection, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +139,11 @@ def _saved(folder: Path, trial: FrozenTrial) -> Outcome | None:
     found = read_json(folder / RESULT)
     if found.get("token") != trial.user_attrs.get(attributes.TOKEN) or "outcome" not in found:
         return None
-    return Outcome(**found["outcome"])
+    saved = found["outcome"]
+    names = [field.name for field in fields(Outcome)]
+    if not isinstance(saved, Mapping) or not {"value", "cost", "seconds"} <= saved.keys():
+        return None
+    return Outcome(**{name: saved[name] for name in names if name in saved})  # another version may know more of them
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def report(storage: Storage, name: str, output: Path, *, unit: str) -> dict[str,
         from pbgi.report import write_report
     except ImportError as error:
         raise InvalidInputError(str(error)) from None
-    from pbgi.report.subject import subject_of
+    from pbgi.report.source import subject_of
 
     study = storage.patiently(lambda: _load(storage, name))
     subject = storage.patiently(lambda: subject_of(study, unit=unit))

@@ -123,6 +123,7 @@ class StudyBook:
             return _unchanged(known, outcome)
         notes = {
             attributes.COST: outcome.cost,
+            attributes.OBSERVED: outcome.observed,
             attributes.SECONDS: outcome.seconds,
             attributes.MESSAGE: outcome.message,
             attributes.OVERRUN: outcome.overrun or None,

@@ -97,20 +97,19 @@ def _entry(position: int, space: Space, account: Account) -> dict[str, Any]:
     state = _STATES.get(trial.state, State.FAILED)
     if trial.value is not None and not math.isfinite(trial.value):  # other tools may call that complete
         state = State.FAILED
-    cost, predicted = account.observed, account.predicted
-    if state is State.RUNNING:
-        predicted = account.reserved or None
-    elif trial.user_attrs.get(attributes.OVERRUN):
-        # It cost what it was allowed to, which says little of what others cost; charged is then what was predicted.
-        cost, predicted = None, account.charged
+    if account.interrupted:  # it says what was left of the budget, and nothing of its point
+        state = State.INTERRUPTED
+    predicted = (account.reserved or None) if state is State.RUNNING else account.predicted
+    paid_otherwise = state is not State.RUNNING and account.observed != account.charged
     return {
         "number": position,
         "params": space.check(trial.params),
         "state": state.value,
         "value": trial.value if state is State.COMPLETE else None,
-        "cost": cost,
+        "cost": account.observed,
         "predicted_cost": predicted,
         "external": False,
-        "message": trial.user_attrs.get(attributes.MESSAGE),
+        "message": None if state in (State.RUNNING, State.COMPLETE) else trial.user_attrs.get(attributes.MESSAGE),
         "record": {} if suggestion is None else dict(suggestion.record),
+        "charge": account.charged if paid_otherwise else None,
     }

@@ -214,7 +214,9 @@ class Tuner:
 
     def _total(self, trial: FrozenTrial, paid: Earlier, outcome: Outcome) -> Outcome:
         cost = math.fsum([paid.cost_or_zero, self._charge(trial, outcome)])
-        return replace(outcome, cost=cost, seconds=paid.seconds + (outcome.seconds or 0.0))
+        # What attempts that failed have cost says nothing of what a success costs.
+        observed = (outcome.cost or 0.0) if paid.attempts or outcome.cost is None else None
+        return replace(outcome, cost=cost, seconds=paid.seconds + (outcome.seconds or 0.0), observed=observed)
 
     def _charge(self, trial: FrozenTrial, outcome: Outcome) -> float:
         """What an attempt costs: where that is not known, what was expected of it."""

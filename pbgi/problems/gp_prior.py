@@ -1,6 +1,6 @@
 """Functions drawn from a Gaussian process prior: the paper's Bayesian regret experiments.
 
-A draw is a sum of 1024 random waves (`pbgi.kernel.PriorDraw`), with covariance exactly that of the kernel, amplitude
+A draw is a sum of 1024 random waves (`pbgi.gp.kernel.PriorDraw`), with covariance exactly that of the kernel, amplitude
 one, and a seed that fixes it. Its highest value is not known in closed form: it is searched for once per draw and
 process, with the paper's effort, so that regrets can be compared with its figures. That is not always enough: at d = 8
 and length scale 0.1, three times the points and four times the climbs found values 0.2 to 0.7 higher for five draws of
@@ -15,11 +15,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from pbgi.arrays import Floats
-from pbgi.kernel import CrossCovariance, PriorDraw, kernel_named, row_blocks
+from pbgi.gp.kernel import CrossCovariance, PriorDraw, kernel_named, row_blocks
 from pbgi.plain import require_positive
 from pbgi.problems.problem import Problem
 from pbgi.problems.unit_cube import PricedFunction, checked_seed, chosen, mean_cost, unit_cube
-from pbgi.quasi_newton import maximize_batch
+from pbgi.search.climb import maximize_batch
 
 N_FEATURES = 1024  # Appendix D
 # The search for the highest value, per dimension: points looked at, and those of them climbed from.

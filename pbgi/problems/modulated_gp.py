@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbgi.arrays import Bools, Floats
-from pbgi.gp_algebra import cholesky, inverse_factor, times, times_transposed
-from pbgi.gp_config import Hyperparameters
-from pbgi.gp_predict import VARIANCE_FLOOR
-from pbgi.kernel import CrossCovariance, PriorDraw, kernel_named
+from pbgi.gp.algebra import cholesky, inverse_factor, times, times_transposed
+from pbgi.gp.config import Hyperparameters
+from pbgi.gp.kernel import CrossCovariance, PriorDraw, kernel_named
+from pbgi.gp.predictor import VARIANCE_FLOOR
 
 N_FEATURES = 1280  # of the paper's draws from this prior
 

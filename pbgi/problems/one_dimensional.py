@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from pbgi.arrays import Floats
 from pbgi.cost import KnownCost
-from pbgi.kernel import PriorDraw, row_blocks
+from pbgi.gp.kernel import PriorDraw, row_blocks
 from pbgi.parameter import Float
 from pbgi.problems.modulated_gp import N_FEATURES, Bump, ModulatedGP, stationary_draw
 from pbgi.problems.problem import Outcome, Problem

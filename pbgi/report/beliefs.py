@@ -11,11 +11,11 @@ import numpy as np
 
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
-from pbgi.maximize import build_pool
 from pbgi.model import last_noted
 from pbgi.optimizer import Optimizer
 from pbgi.plain import Value
 from pbgi.prediction import INTERVAL_Z
+from pbgi.search import build_pool
 
 N_ALONG = 41
 N_SPREAD, N_INCUMBENTS = 512, 3

@@ -23,7 +23,8 @@ from pbgi.errors import InvalidInputError
 from pbgi.history import Trial
 from pbgi.report.advice import standing, what_to_try
 from pbgi.report.plots import Plot, drawn_plots
-from pbgi.report.subject import Source, Subject, subject_of
+from pbgi.report.source import Source, subject_of
+from pbgi.report.subject import Subject
 from pbgi.report.wording import number, text
 
 MOST_ROWS, LONG = 2000, 30

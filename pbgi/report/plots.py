@@ -11,8 +11,9 @@ from typing import Any
 import plotly.graph_objects as go
 
 from pbgi.report import best_value, gauge, parallel, slices, spending
+from pbgi.report.source import Source, subject_of
 from pbgi.report.style import NothingToShowError, blank
-from pbgi.report.subject import Source, Subject, subject_of
+from pbgi.report.subject import Subject
 
 
 @dataclass(frozen=True)

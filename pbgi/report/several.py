@@ -8,7 +8,7 @@ import numpy as np
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 from pbgi.report.course import Course
-from pbgi.report.subject import Source, subject_of
+from pbgi.report.source import Source, subject_of
 
 
 def draw_best_value(ax: Any, runs: Iterable[Source], *, label: str = "", unit: str = "", color: Any = None) -> None:

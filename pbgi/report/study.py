@@ -231,7 +231,8 @@ def _trial(account: Account, search_space: SearchSpace, in_words: Any) -> Trial:
     trial, suggestion = account.trial, account.suggestion
     point = search_space.to_engine(trial.params)
     params = {name: _plain(value) for name, value in trial.params.items()}
-    state, message = _outcome(trial)
+    state, message = _outcome(account)
+    paid_otherwise = state is not TrialState.RUNNING and account.observed != account.charged
     return Trial(
         number=trial.number,
         params=params if point is None else params | in_words(point),
@@ -241,10 +242,12 @@ def _trial(account: Account, search_space: SearchSpace, in_words: Any) -> Trial:
         predicted_cost=(account.reserved or None) if state is TrialState.RUNNING else account.predicted,
         message=message,
         record={} if suggestion is None else dict(suggestion.record),
+        charge=account.charged if paid_otherwise else None,
     )
 
 
-def _outcome(trial: FrozenTrial) -> tuple[TrialState, str | None]:
+def _outcome(account: Account) -> tuple[TrialState, str | None]:
+    trial = account.trial
     if trial.state == StudyState.RUNNING:
         return TrialState.RUNNING, None
     if trial.state == StudyState.COMPLETE and trial.value is not None:
@@ -252,4 +255,5 @@ def _outcome(trial: FrozenTrial) -> tuple[TrialState, str | None]:
             return TrialState.COMPLETE, None
         return TrialState.FAILED, f"the value of a trial must be finite; got {trial.value!r}"
     told = trial.user_attrs.get(MESSAGE_KEY)
-    return TrialState.FAILED, told if isinstance(told, str) else None
+    state = TrialState.INTERRUPTED if account.interrupted else TrialState.FAILED
+    return state, told if isinstance(told, str) else None

@@ -1,7 +1,4 @@
-"""What is reported on: one record that all plots read, whatever it was made from.
-
-    Result, Optimizer    the run itself
-    optuna Study         of a PBGISampler, of the command line or of any other sampler (`study.py`)
+"""What is reported on: one record that all plots read, whatever it was made from (`source.py`).
 
 A subject has its trials in the user's words, while the optimizer behind it, which answers questions about the model,
 may see them in others: Optuna's choices are positions to it. `in_words` leads from there to here.
@@ -11,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -19,19 +16,14 @@ from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial, TrialState
 from pbgi.optimizer import Optimizer
-from pbgi.parameter import Categorical, Float, Integer, Parameter
+from pbgi.parameter import Parameter
 from pbgi.plain import Value
 from pbgi.policy import PBGI
 from pbgi.prediction import Recommendation
 from pbgi.report.beliefs import Beliefs, beliefs_of
 from pbgi.report.outlook import Outlook, outlook_of
-from pbgi.run import Result
 from pbgi.settings import DIRECTIONS, Settings
-from pbgi.space import Space
 from pbgi.stopping import GittinsStop, StopReason, rules_of
-
-Source: TypeAlias = Any
-"""A `pbgi.Result`, a `pbgi.Optimizer` or an Optuna study; also a `Subject`, which stays as it is."""
 
 PRUNED = "pruned"
 AT_LEAST = 0.5  # of what was spent, that is how far an outlook reaches
@@ -148,51 +140,6 @@ class Subject:
         parameter = self.parameters[name]
         inside = [trial for trial in trials if _is_inside(parameter, trial.params.get(name))]
         return inside, parameter.to_unit([trial.params[name] for trial in inside]) if inside else np.empty(0)
-
-
-def subject_of(source: Source, *, unit: str = "", name: str = "") -> Subject:
-    """What is to be reported on.
-
-    Args:
-        source: A `pbgi.Result`, a `pbgi.Optimizer`, an Optuna study, or a `Subject`.
-        unit: Of the costs, "s" or "euro", say; by default seconds where it is known that they are.
-        name: Of the run; by default the study's.
-
-    Raises:
-        InvalidInputError: It is something else, or a study of several objectives.
-    """
-    if not isinstance(unit, str):
-        raise InvalidInputError(f"unit must be a str, what costs are counted in; got {unit!r}")
-    if isinstance(source, Subject):
-        return source
-    if isinstance(source, Result):
-        return replace(_of_optimizer(source.optimizer, unit, name), known_reason=source.stop_reason)
-    if isinstance(source, Optimizer):
-        return replace(_of_optimizer(source, unit, name), ask_reason=source.should_stop)
-    if hasattr(source, "directions") and hasattr(source, "get_trials"):
-        from pbgi.report.study import subject_of_study
-
-        return subject_of_study(source, unit=unit, name=name)
-    raise InvalidInputError(f"a report must be on a pbgi.Result, a pbgi.Optimizer or an Optuna study; got {source!r}")
-
-
-def varying(space: Space) -> dict[str, Parameter]:
-    """The parameters of a space that vary."""
-    every = {name: space.parameters[name] for name in space.coordinates}
-    return {name: p for name, p in every.items() if isinstance(p, Float | Integer | Categorical)}
-
-
-def _of_optimizer(optimizer: Optimizer, unit: str, name: str) -> Subject:
-    return Subject(
-        name=name,
-        direction=optimizer.settings.direction,
-        parameters=varying(optimizer.space),
-        trials=optimizer.trials,
-        budget=optimizer.budget,
-        unit=unit,
-        optimizer=optimizer,
-        numbers=tuple(trial.number for trial in optimizer.trials),
-    )
 
 
 def _is_inside(parameter: Parameter, value: object) -> bool:

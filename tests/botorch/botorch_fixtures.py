@@ -9,8 +9,8 @@ from gpytorch.kernels import RBFKernel, ScaleKernel
 from gpytorch.means import ConstantMean
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
-from pbgi.gp import GP
-from pbgi.gp_config import GPConfig, Hyperparameters
+from pbgi.gp.config import GPConfig, Hyperparameters
+from pbgi.gp.posterior import GP
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here"))]
 LENGTH_SCALES = (0.3, 0.5)

@@ -27,9 +27,9 @@ from pbgi import InvalidInputError, gittins_index
 from pbgi.acquisition import GittinsIndex
 from pbgi.botorch import LogExpectedImprovementPerCost, PandorasBoxGittinsIndex
 from pbgi.cost import KnownCost
-from pbgi.gp_config import GPConfig
-from pbgi.maximize import build_pool, search
+from pbgi.gp.config import GPConfig
 from pbgi.parameter import Float
+from pbgi.search.maximize import build_pool, search
 from pbgi.space import Space
 
 SCALE = 0.05

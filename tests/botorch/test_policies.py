@@ -45,7 +45,7 @@ from pbgi.botorch.policies import (
 )
 from pbgi.cost import KnownCost, LearnedCost
 from pbgi.frozen import from_plain, to_plain
-from pbgi.gp_config import GPConfig
+from pbgi.gp.config import GPConfig
 from pbgi.history import History
 from pbgi.parameter import Integer
 from pbgi.space import Space

@@ -16,6 +16,9 @@ import psutil
 
 import pbgi
 from pbgi.cli.job import read_job
+from pbgi.cli.storage import Storage, url_of_file
+from pbgi.cli.study import StudyBook
+from pbgi.cli.suggest import optimizer_of
 
 # A shell that starts tests in the background has them ignore Ctrl-C, and so would every command they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -120,3 +123,12 @@ def assert_undisturbed(job: Any, trials: list[optuna.trial.FrozenTrial]) -> None
     if optimizer.should_stop() is None:
         asked = json.loads(run("ask", job.path).stdout)
         assert asked["params"] == dict(optimizer.ask().params)
+
+
+def engine_trials(folder):
+    """The trials of the only study in a folder, as an optimizer sees them."""
+    storage = Storage(url_of_file(folder / "job.db"), create=False)
+    book = StudyBook.existing(storage, None)
+    trials = optimizer_of(book.settings, book.trials()).trials
+    storage.close()
+    return trials

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import optuna
 import pytest
-from cli_runs import ECHO, PBGI, run, trials_in, write_job
+from cli_runs import ECHO, PBGI, engine_trials, run, trials_in, write_job
 from command_line import said
 from processor_seconds import median_seconds
 
@@ -88,6 +88,24 @@ def test_telling_twice(tmp_path, capfd):
     for other in (["--value", 2], ["--failed"], ["--value", 1, "--cost", 2]):
         assert "finished and stays as it is" in said(capfd, "tell", job, 0, *other, status=2)
     assert said(capfd, "status", job)["spent"] == 1.0
+
+
+def test_a_cost_that_nobody_tells_is_charged_and_not_learned(tmp_path, capfd):
+    job = write_job(tmp_path, "budget = 1000.0\n" + ECHO)
+    for n in range(3):
+        said(capfd, "ask", job)
+        said(capfd, "tell", job, n, "--value", n, "--cost", 10.0)
+    expected = said(capfd, "ask", job)["predicted_cost"]
+    told = said(capfd, "tell", job, 3, "--value", 1)
+    assert told["cost"] == expected
+    assert [(t.cost, t.charged) for t in engine_trials(tmp_path)][3] == (None, expected)
+
+
+def test_a_failure_without_a_cost_is_no_observation(tmp_path, capfd):
+    job = write_job(tmp_path, "trials = 9\n" + ECHO)
+    said(capfd, "ask", job)
+    said(capfd, "tell", job, 0, "--failed")
+    assert said(capfd, "ask", job)["predicted_cost"] in (None, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import optuna
 import pytest
-from cli_runs import ECHO, assert_sound, processes_with, run, start, trials_in, wait_for, write_job
+from cli_runs import ECHO, assert_sound, engine_trials, processes_with, run, start, trials_in, wait_for, write_job
 
 from pbgi.cli import main
 from pbgi.cli.study import StudyBook
@@ -113,6 +113,7 @@ def test_every_attempt_is_charged(tmp_path, capfd):
         """
     said, err = tune(capfd, write_job(tmp_path, job))
     assert said["spent"] == 1.0 + 2.0 + 4.0
+    assert [(t.cost, t.charged) for t in engine_trials(tmp_path)] == [(4.0, 7.0)]  # a success costs what the last did
     assert said["best"]["value"] == 1.0
     assert "attempt 1 failed, trying again" in err
     (trial,) = trials_in(tmp_path / "job.db")

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("optuna.samplers")
 
 import optuna
-from optuna.distributions import FloatDistribution
+from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.trial import TrialState, create_trial
 from optuna_fixtures import add, sqlite_in
 
@@ -53,6 +53,60 @@ def test_every_finished_trial_is_charged_its_cost_else_its_seconds(state):
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -1.0, "much", True, None])
 def test_a_cost_that_is_none_counts_as_not_told(wrong):
     assert spent_on(trial_of(7.0, cost=wrong)) == 7.0
+
+
+@pytest.mark.parametrize("state", [TrialState.FAIL, TrialState.PRUNED])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_cheap_crash_says_nothing_of_what_a_success_costs(state, seed):
+    """With cost 10^(3x) a crash after a microsecond made everything look free."""
+    study = optuna.create_study(sampler=PBGISampler(budget=1000.0, seed=seed, search_space={"x": UNIT}))
+    study.tell(study.ask(), state=state)
+    following = study.ask()
+    assert following.suggest_float("x", 0.0, 1.0) < 0.7
+    assert suggestion_of(study.trials[1]).predicted_cost is None
+
+
+def test_costs_of_failures_are_charged_and_not_learned():
+    def predicted_after(*states):
+        study = optuna.create_study(sampler=PBGISampler(budget=1000.0, seed=0, search_space={"x": UNIT}))
+        for x in (0.2, 0.5, 0.8):
+            add(study, {"x": x}, x, cost=100.0)
+        for state in states:
+            add(study, {"x": 0.4}, None, state, cost=1e-3)
+        study.ask().suggest_float("x", 0.0, 1.0)
+        return suggestion_of(study.trials[-1]).predicted_cost, cost_summary(study).spent
+
+    assert predicted_after()[0] == pytest.approx(100.0)
+    cost, spent = predicted_after(TrialState.FAIL, TrialState.PRUNED)
+    assert cost == pytest.approx(100.0)
+    assert spent == pytest.approx(300.002)
+
+
+def test_a_trial_that_was_ended_says_nothing_of_its_point():
+    """`pbgi tune` ends trials when a budget is used up; the sampler may go on with a larger one."""
+    study = optuna.create_study(sampler=PBGISampler(budget=1000.0, seed=0, search_space={"k": IntDistribution(1, 2)}))
+    for k, state, value, note in (
+        (1, TrialState.FAIL, None, {"pbgi:overrun": True}),
+        (2, TrialState.COMPLETE, 0.0, {}),
+    ):
+        attributes = {"cost": 1.0, **note}
+        made = create_trial(
+            state=state, value=value, params={"k": k}, distributions={"k": IntDistribution(1, 2)}, user_attrs=attributes
+        )
+        study.add_trial(made)
+    assert study.ask().suggest_int("k", 1, 2) == 1
+    assert cost_summary(study).spent == 2.0
+
+
+@pytest.mark.parametrize(("observed", "predicted"), [(0.0, 10.0), (10.0, 10.0)])
+def test_what_a_success_was_seen_to_cost_may_differ_from_what_is_charged(observed, predicted):
+    study = optuna.create_study(sampler=PBGISampler(budget=1000.0, seed=0, search_space={"x": UNIT}))
+    for x in (0.2, 0.5, 0.8):
+        add(study, {"x": x}, x, cost=10.0)
+    add(study, {"x": 0.4}, 0.4, cost=300.0, **{"pbgi:observed": observed})
+    study.ask().suggest_float("x", 0.0, 1.0)
+    assert suggestion_of(study.trials[-1]).predicted_cost == pytest.approx(predicted)
+    assert cost_summary(study).spent == 330.0
 
 
 def test_a_cost_of_zero_is_free():

@@ -183,3 +183,16 @@ def test_several_objectives_are_refused_with_the_way_out():
     study = optuna.create_study(directions=["minimize", "maximize"], sampler=PBGISampler())
     with pytest.raises(pbgi.InvalidInputError, match="one objective; got 2 directions; combine them"):
         study.ask().suggest_float("x", 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [FloatDistribution(0.0, 1.0, step=0.0005), IntDistribution(1, 5000, log=True), IntDistribution(0, 4000)],
+)
+def test_grids_of_many_steps_do_not_repeat(distribution):
+    sampler = PBGISampler(seed=0, search_space={"x": distribution}, cost=pbgi.UniformCost())
+    study = optuna.create_study(sampler=sampler)
+    for _ in range(30):
+        trial = study.ask({"x": distribution})
+        study.tell(trial, abs(distribution.to_internal_repr(trial.params["x"]) - 0.3 * distribution.high))
+    assert len({trial.params["x"] for trial in study.trials}) == 30

@@ -22,7 +22,7 @@ from paper.reference import DEFAULT, NEAR_BEST, Panel, best_published, published
 from paper.specification import DefaultModel, FittedModel, OwnModel, ProblemSpec, Run, Specification, TrueModel
 from pbgi.botorch.policies import BudgetedMultiStepEI
 from pbgi.errors import InvalidInputError
-from pbgi.gp_config import Hyperparameters
+from pbgi.gp.config import Hyperparameters
 
 # By hand: curves per panel (nine with uniform, seven with varying cost, less the omitted ones), panels, seeds.
 COUNTS = {

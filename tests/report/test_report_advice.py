@@ -6,7 +6,7 @@ from report_runs import ODD, SPACE, cost_of, ordinary, told, value_of
 import pbgi
 from pbgi.prediction import Recommendation
 from pbgi.report.advice import standing, what_to_try
-from pbgi.report.subject import subject_of
+from pbgi.report.source import subject_of
 
 LINE = {"x": pbgi.Float(0.0, 1.0), "kind": pbgi.Categorical(["a", "b", "c"])}
 

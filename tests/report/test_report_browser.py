@@ -7,7 +7,7 @@ from report_runs import HOSTILE, ODD, hostile_study, ordinary, random_study
 
 from pbgi.report import write_report
 from pbgi.report.plots import drawn_plots
-from pbgi.report.subject import subject_of
+from pbgi.report.source import subject_of
 from pbgi.report.wording import text
 
 ALL_DRAWN = "document.querySelectorAll('.plot').length === document.querySelectorAll('.plot[data-drawn]').length"

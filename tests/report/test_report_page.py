@@ -14,7 +14,7 @@ from report_runs import HOSTILE, ODD, hostile_study, lucky, ordinary, random_stu
 import pbgi
 from pbgi.report import figures, write_report
 from pbgi.report.page import report_page
-from pbgi.report.subject import subject_of
+from pbgi.report.source import subject_of
 from pbgi.report.wording import number, text
 
 

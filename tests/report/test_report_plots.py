@@ -16,8 +16,8 @@ import pbgi
 import pbgi.report
 from pbgi.report.parallel import value_per_cost
 from pbgi.report.plots import PLOTS
+from pbgi.report.source import subject_of
 from pbgi.report.style import BLUE, GREEN, GREY, PURPLE, VERMILLION, around, log_axis
-from pbgi.report.subject import subject_of
 
 FUNCTIONS = {
     "Best value against cost": pbgi.report.plot_best_value,

@@ -24,8 +24,8 @@ import pbgi
 from pbgi.cli import attributes
 from pbgi.integrations.optuna import BudgetCallback, PBGISampler, cost_summary
 from pbgi.report.course import Course
+from pbgi.report.source import subject_of
 from pbgi.report.study import MESSAGE_KEY, SETTINGS_KEY
-from pbgi.report.subject import subject_of
 
 
 def test_an_optimizer_and_its_result():

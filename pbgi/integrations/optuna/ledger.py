@@ -24,6 +24,10 @@ from pbgi.history import check_cost
 from pbgi.integrations.optuna.kept import ENDED_KEY, PRICE_KEY, Suggestion, suggestion_of
 
 COST_KEY = "cost"
+OBSERVED_KEY = "pbgi:observed"
+"""The user attribute that says what a success was seen to cost, where `cost` is only a charge; 0: nobody saw it."""
+OVERRUN_KEY = "pbgi:overrun"
+"""The user attribute of a trial that was ended because the budget was used up."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Account:
 
     Attributes:
         trial: The trial.
-        observed: What it was seen to cost, if it was: what a model of costs may learn from.
+        observed: What it was seen to cost, if it was: of one that gave a value, what a model of costs may learn from.
         charged: What the budget pays for it.
         reserved: What is held for it while it runs.
         predicted: What it was expected to cost; None if nothing was.
@@ -45,6 +49,11 @@ class Account:
     reserved: float
     predicted: float | None
     suggestion: Suggestion | None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was ended from outside: it says nothing of its point."""
+        return self.trial.state == TrialState.FAIL and bool(self.trial.user_attrs.get(OVERRUN_KEY))
 
 
 @dataclass(frozen=True)
@@ -128,14 +137,22 @@ def _account(trial: FrozenTrial, tells: bool, price_of: PriceOf | None) -> Accou
         return Account(trial, None, 0.0, 0.0, known or None, suggestion)
     told = told_cost(trial)
     priced = price is not None or (suggestion is not None and suggestion.priced)
+    observed: float | None
     if told is not None:
-        observed = charged = told
+        observed, charged = _observed(trial, told), told
     elif priced or (predicted is not None and _says_nothing(trial, tells)):
         observed, charged = None, predicted or 0.0
     else:
         observed = charged = _seconds(trial)
     # Free trials say nothing of what others cost.
     return Account(trial, observed or None, charged, 0.0, predicted or None if charged else None, suggestion)
+
+
+def _observed(trial: FrozenTrial, told: float) -> float:
+    """What a trial was seen to cost; 0 if nobody saw it."""
+    noted = trial.user_attrs.get(OBSERVED_KEY, told)
+    real = isinstance(noted, int | float) and not isinstance(noted, bool)
+    return float(noted) if real and 0.0 <= noted < math.inf else told
 
 
 def _says_nothing(trial: FrozenTrial, tells: bool) -> bool:

@@ -24,7 +24,7 @@ from optuna.trial import FrozenTrial, TrialState
 from pbgi.arguments import refuse_unknown_arguments
 from pbgi.cost import Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError, NothingLeftError
-from pbgi.gp_config import GPConfig
+from pbgi.gp.config import GPConfig
 from pbgi.integrations.optuna.distributions import CommonSpace, SearchSpace
 from pbgi.integrations.optuna.kept import (
     ENDED_KEY,

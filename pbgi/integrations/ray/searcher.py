@@ -21,7 +21,7 @@ from ray.tune.search import Searcher
 from pbgi.arguments import refuse_unknown_arguments
 from pbgi.cost import Cost
 from pbgi.errors import InvalidInputError
-from pbgi.gp_config import GPConfig
+from pbgi.gp.config import GPConfig
 from pbgi.integrations.ray.books import Books
 from pbgi.integrations.ray.meter import SECONDS
 from pbgi.integrations.ray.settings import Settings, agreed, check_metric, check_mode

@@ -7,7 +7,7 @@ from typing import Any
 
 from pbgi.cost import Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError
-from pbgi.gp_config import GPConfig
+from pbgi.gp.config import GPConfig
 from pbgi.integrations.ray.books import Books
 from pbgi.integrations.ray.spaces import SearchSpace
 from pbgi.optimizer import Optimizer

@@ -19,7 +19,7 @@ from sklearn.model_selection._search import BaseSearchCV
 from pbgi.arguments import refuse_unknown_arguments
 from pbgi.cost import Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError, NothingLeftError
-from pbgi.gp_config import GPConfig
+from pbgi.gp.config import GPConfig
 from pbgi.history import Trial
 from pbgi.integrations.sklearn.failures import Complaints, Failure, error_of_fits, put_failures
 from pbgi.integrations.sklearn.folds import n_folds, same_folds
@@ -28,7 +28,8 @@ from pbgi.model import ModelKind
 from pbgi.optimizer import Optimizer
 from pbgi.plain import require_count
 from pbgi.policy import Policy
-from pbgi.run import LEAST_SECONDS, describe
+from pbgi.progress import describe
+from pbgi.run import LEAST_SECONDS
 from pbgi.stopping import MaxTrials, Situation, StopReason, StopRule
 
 # When so many candidates have failed and none has succeeded, it is not the candidates: data or estimator are at fault.

@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from pbgi.cost import Cost, KnownCost, LearnedCost
+from pbgi.cost_function import PriceFunction
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.plain import Value, plain_value, unboxed
-from pbgi.price import PriceFunction
 from pbgi.space import Space
 
 

@@ -27,14 +27,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, stats
 
+from pbgi.arguments import checks_arguments, refuse_unknown_arguments
 from pbgi.arrays import Floats, Ints
 from pbgi.errors import InvalidInputError
 from pbgi.index import inverse_log_h, log_h
+from pbgi.pandora.rewards import Rewards, as_reward, finite_vector
+from pbgi.pandora.weitzman import Rule, expected_net, rule_at
 from pbgi.plain import require_positive
-from pbgi.reward import Discrete, Gaussian, Rewards, as_reward, finite_vector
-from pbgi.weitzman import Rule, expected_net, rule_at
-
-__all__ = ["Box", "Discrete", "Game", "Gaussian", "Opening", "Solution", "solve"]
 
 # Mixing the rules at two cost scales loses at most their distance times the difference of their spends. The search
 # ends when that is below this share of cost_scale * budget.
@@ -46,6 +45,7 @@ JUMP = 1e-3
 MOST_TURNS = 20
 
 
+@checks_arguments
 @dataclass(frozen=True, eq=False)
 class Box:
     """A closed box.
@@ -177,6 +177,7 @@ class Solution:
         return known
 
 
+@refuse_unknown_arguments
 def solve(boxes: Sequence[Box], *, cost_scale: float | None = None, budget: float | None = None) -> Solution:
     """The optimal policy for a set of boxes.
 

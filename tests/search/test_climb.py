@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from pbgi import InvalidInputError
-from pbgi.quasi_newton import DENSE_UP_TO, maximize_batch
+from pbgi.search.climb import DENSE_UP_TO, maximize_batch
 
 
 def concave_quadratic(d, seed, condition=100.0):

@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from pbgi.arrays import Bools, Floats
-from pbgi.gp_algebra import LARGEST, rounded
+from pbgi.gp.algebra import LARGEST, rounded
 from pbgi.index import gittins_index, gittins_index_and_grad, log_h
 
 N_KNOTS = 129

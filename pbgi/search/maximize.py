@@ -10,7 +10,8 @@ functions) by comparing the maximum reached with the best of 10 d L-BFGS-B runs 
 """
 
 import math
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -18,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pbgi.arrays import Bools, Floats, Ints
 from pbgi.errors import InvalidInputError
-from pbgi.mixed import Grids, finite, maximize_mixed, snap
-from pbgi.quasi_newton import NEAR, maximize_batch
+from pbgi.search.climb import NEAR, maximize_batch
+from pbgi.search.grids import Grids, finite, maximize_mixed, snap
 
 NEIGHBOUR_SCALES = (1e-1, 1e-2, 1e-3)
 N_NEIGHBOURS = 4  # per incumbent, scale and kind
@@ -27,7 +28,7 @@ MOVED_COORDINATES = 2.0  # how many coordinates, on average, a sparse neighbour 
 SPACING = 0.3  # first distance asked between starts, in units of sqrt(d)
 SOBOL_BITS = 30
 RESOLUTION = 2.0**-40  # points closer than this in every continuous coordinate are the same point
-TOLERANCE = 1e-8  # of the spread: what a climb may leave, a hundredth of what is asked of the search
+TOLERANCE = 1e-7  # of the spread: what a climb may leave, a tenth of what is asked of the search
 FINITE_UP_TO = 4096  # grid points that are evaluated one and all
 
 
@@ -69,6 +70,31 @@ def default_n_sobol(dimension: int) -> int:
     return min(max(256, 32 * dimension), 1024)
 
 
+@dataclass(frozen=True)
+class Search:
+    """How much a search looks at, and where it begins.
+
+    Args:
+        n_points_per_dimension: Sobol points in the pool; by default `default_n_sobol`.
+        n_climbs_per_dimension: Climbs; by default `default_n_starts`.
+        near_best: Whether it begins around the best points tried, too.
+    """
+
+    n_points_per_dimension: int | None = None
+    n_climbs_per_dimension: int | None = None
+    near_best: bool = True
+
+    def n_points(self, dimension: int) -> int:
+        """Sobol points in the pool."""
+        each = self.n_points_per_dimension
+        return default_n_sobol(dimension) if each is None else each * dimension
+
+    def n_climbs(self, dimension: int) -> int:
+        """Climbs."""
+        each = self.n_climbs_per_dimension
+        return default_n_starts(dimension) if each is None else each * dimension
+
+
 # The pool ------------------------------------------------------------------------------------------------------------
 
 
@@ -77,9 +103,9 @@ def build_pool(
     rng: np.random.Generator,
     n_sobol: int | None = None,
     incumbents: ArrayLike | None = None,
-    former_maximisers: ArrayLike | None = None,
+    former_maximizers: ArrayLike | None = None,
 ) -> Floats:
-    """Points worth evaluating: Sobol points, incumbents with their neighbours, maximisers of earlier searches.
+    """Points worth evaluating: Sobol points, incumbents with their neighbours, maximizers of earlier searches.
 
     Args:
         dimension: Number of coordinates, d.
@@ -87,14 +113,14 @@ def build_pool(
         n_sobol: Number of Sobol points; by default `default_n_sobol(dimension)`.
         incumbents: Good points (k, d); each brings neighbours at three scales, half of which differ from it in a
             few coordinates only (in many dimensions a step in all of them hardly ever improves).
-        former_maximisers: Points (k, d) taken as they are.
+        former_maximizers: Points (k, d) taken as they are.
 
     Returns:
         Points of the unit cube, one per row.
     """
     n_sobol = default_n_sobol(dimension) if n_sobol is None else n_sobol
     centres = _as_points(incumbents, dimension)
-    pool = [_as_points(former_maximisers, dimension), centres, _sobol(dimension, n_sobol, rng)]
+    pool = [_as_points(former_maximizers, dimension), centres, _sobol(dimension, n_sobol, rng)]
     if len(centres):
         kinds = [1.0] if dimension <= MOVED_COORDINATES else [1.0, MOVED_COORDINATES / dimension]
         scale = np.repeat(NEIGHBOUR_SCALES, N_NEIGHBOURS * len(kinds))[:, None, None]
@@ -173,6 +199,7 @@ def search(
     n_starts: int | None = None,
     grids: Grids | None = None,
     excluded: ArrayLike | None = None,
+    lengths: Floats | None = None,
 ) -> SearchResult:
     """Find the point of the unit cube (or of the grids in it) where the acquisition function is largest.
 
@@ -183,6 +210,7 @@ def search(
         n_starts: Climbs; by default `default_n_starts(d)`.
         grids: One entry per coordinate, None for a continuous one; by default all are continuous.
         excluded: Points (k, d) that must not be returned, e.g. those already evaluated in a finite space.
+        lengths: How far (d,) the function goes before it changes, see `maximize_batch`.
 
     Returns:
         The best point that is not excluded among all visited ones, and where the climbs ended. A finite space with at
@@ -197,7 +225,7 @@ def search(
     if everything is None:
         # A climb may well start from an excluded row: its neighbours are often the best points left.
         starts = X[choose_starts(values, X, n_starts, rng)]
-        tops, top_values = _climb(acquisition, starts, grids, is_excluded, _spread(values))
+        tops, top_values = _climb(acquisition, starts, grids, is_excluded, _spread(values), lengths)
         X, values, n_tops = np.concatenate([tops, X]), np.concatenate([top_values, values]), len(tops)
     else:
         order = np.lexsort((rng.random(len(values)), -values))
@@ -214,15 +242,22 @@ def search(
 
 
 def _climb(
-    acquisition: Acquisition, starts: Floats, grids: Grids, is_excluded: "_Excluded", scale: float | None
+    acquisition: Acquisition,
+    starts: Floats,
+    grids: Grids,
+    is_excluded: "_Excluded",
+    scale: float | None,
+    lengths: Floats | None,
 ) -> tuple[Floats, Floats]:
     if all(grid is None for grid in grids) or not len(starts):
-        return maximize_batch(acquisition.value_and_grad, starts, scale=scale, tolerance=TOLERANCE, race=True)
+        climb = partial(maximize_batch, scale=scale, lengths=lengths, tolerance=TOLERANCE, race=True)
+        return climb(acquisition.value_and_grad, starts)
 
     def value_only(X: Floats) -> Floats:
         return np.where(is_excluded(X), -np.inf, acquisition.value(X))
 
-    return maximize_mixed(acquisition.value_and_grad, value_only, starts, grids, scale=scale, race=True)
+    f = acquisition.value_and_grad
+    return maximize_mixed(f, value_only, starts, grids, scale=scale, lengths=lengths, race=True)
 
 
 class _Excluded:
@@ -252,9 +287,10 @@ def _random_form(dimension: int) -> NDArray[np.int64]:
 
 def _all_points(grids: Grids) -> Floats | None:
     """All points of a small finite space; None for others."""
-    levels = [grid.levels for grid in grids if grid is not None]
-    if len(levels) < len(grids) or math.prod(map(len, levels)) > FINITE_UP_TO:
+    discrete = [grid for grid in grids if grid is not None]
+    if len(discrete) < len(grids) or math.prod(grid.n_levels for grid in discrete) > FINITE_UP_TO:
         return None
+    levels = [grid.at(np.arange(grid.n_levels)) for grid in discrete]
     return np.stack([axis.ravel() for axis in np.meshgrid(*levels, indexing="ij")], axis=1)
 
 

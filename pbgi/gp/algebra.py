@@ -10,7 +10,7 @@ from scipy.linalg import blas, lapack
 
 from pbgi.arrays import Bools, Floats
 from pbgi.errors import InvalidInputError
-from pbgi.gp_config import LOG_2PI, Hyperparameters
+from pbgi.gp.config import LOG_2PI, Hyperparameters
 
 SMALLEST, LARGEST = float(np.finfo(np.float64).smallest_subnormal), float(np.finfo(np.float64).max)
 

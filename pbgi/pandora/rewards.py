@@ -8,15 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats, Ints
 from pbgi.errors import InvalidInputError
-from pbgi.reward_family import AtomsFamily, ContinuousFamily, Family, GaussianFamily
+from pbgi.pandora.families import AtomsFamily, ContinuousFamily, Family, GaussianFamily
 
 # Of a discrete scipy distribution with infinite support, what lies beyond this tail probability is left out.
 TAIL = 1e-30
 MOST_ATOMS = 1_000_000
 
 
+@checks_arguments
 @dataclass(frozen=True, slots=True)
 class Gaussian:
     """A prize N(mean, std^2): the same as scipy.stats.norm(mean, std), without its half millisecond and 12 kB."""
@@ -31,6 +33,7 @@ class Gaussian:
             raise InvalidInputError(f"std must be positive and finite; got {self.std}")
 
 
+@checks_arguments
 @dataclass(frozen=True, eq=False)
 class Discrete:
     """A prize with finitely many possible values.

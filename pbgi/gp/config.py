@@ -6,9 +6,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
-from pbgi.kernel import kernel_named
+from pbgi.gp.kernel import kernel_named
 
 OUTPUTS = ("warped", "standardized", "plain")
 LOG_2PI = math.log(2.0 * math.pi)
@@ -19,6 +20,7 @@ def _require_positive(name: str, value: float) -> None:
         raise InvalidInputError(f"{name} must be positive and finite; got {value}")
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class GammaPrior:
     """Gamma distribution of a positive parameter, with mean concentration / rate."""
@@ -36,6 +38,7 @@ class GammaPrior:
         return a * math.log(b) - math.lgamma(a), a - 1.0, b, 0.0
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class LogNormalPrior:
     """Distribution of a positive parameter whose logarithm is N(location, scale^2)."""
@@ -58,6 +61,7 @@ class LogNormalPrior:
 Prior: TypeAlias = GammaPrior | LogNormalPrior
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class Hyperparameters:
     """Parameters of the covariance, in units of the standardised values.
@@ -81,6 +85,7 @@ class Hyperparameters:
             raise InvalidInputError(f"noise must be finite and not negative; got {self.noise}")
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class GPConfig:
     """What a Gaussian process is told before it sees data.
@@ -102,7 +107,7 @@ class GPConfig:
         noisy: Whether one point may give different values: points of a finite space may then be tried again.
         hyperparameters: Known ones, which are then taken as they are and nothing is fitted but the constant mean.
         outputs: What the model sees of the values. "warped": an optimizer learns a monotone map that makes its values
-            look Gaussian, see `pbgi.warp`; `fit_gp` takes values as they come and standardizes them. "standardized":
+            look Gaussian, see `pbgi.gp.warp`; `fit_gp` takes values as they come and standardizes them. "standardized":
             with mean zero and variance one. "plain": as they are, and all of the above is in their unit.
     """
 

@@ -11,11 +11,11 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr
 from scipy.stats import qmc
 
-import pbgi.maximize
+import pbgi.search.maximize
 from pbgi import InvalidInputError, gittins_index_and_grad, log_h
-from pbgi.maximize import build_pool, choose_starts, default_n_starts, search
-from pbgi.mixed import Grid, maximize_mixed
-from pbgi.quasi_newton import maximize_batch
+from pbgi.search.climb import maximize_batch
+from pbgi.search.grids import FineGrid, Grid, maximize_mixed
+from pbgi.search.maximize import build_pool, choose_starts, default_n_starts, search
 
 SQRT5 = np.sqrt(5.0)
 
@@ -188,7 +188,7 @@ SMALL = {
 @pytest.mark.parametrize("exhaustive", [True, False])
 def test_finite_spaces_against_enumeration(name, exhaustive, monkeypatch):
     if not exhaustive:
-        monkeypatch.setattr(pbgi.maximize, "FINITE_UP_TO", 0)
+        monkeypatch.setattr(pbgi.search.maximize, "FINITE_UP_TO", 0)
     grids, reached = SMALL[name], []
     points = all_points(grids)
     for seed in range(15):
@@ -288,13 +288,23 @@ def test_mixed_never_leaves_the_grid_and_never_gets_worse(sizes, seed):
     np.testing.assert_array_equal(values, f(X)[0])
 
 
+@pytest.mark.parametrize("n", [5, 100, 3000])
+def test_a_grid_given_by_functions_is_searched_like_a_list_of_its_levels(n):
+    listed = Grid((np.arange(n) + 0.5) / n)
+    fine = FineGrid(n, lambda i: (i + 0.5) / n, lambda x: np.clip(np.floor(x * n), 0, n - 1).astype(int))
+    acquisition, pool = Posterior(2, 15, 1, "ucb"), np.random.default_rng(0).random((64, 2))
+    found = [search(acquisition, pool, rng=np.random.default_rng(0), grids=[grid, None]) for grid in (listed, fine)]
+    np.testing.assert_array_equal(found[0].x, found[1].x)
+    assert found[0].value == found[1].value
+
+
 # Exclusions ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("limit", [4096, 0])
 def test_excluded_points_one_after_the_other(limit, monkeypatch):
     """Excluding each answer walks through the whole space without a repetition; then nothing is left."""
-    monkeypatch.setattr(pbgi.maximize, "FINITE_UP_TO", limit)
+    monkeypatch.setattr(pbgi.search.maximize, "FINITE_UP_TO", limit)
     grids = [levels(3), levels(4, False), levels(2)]
     points, acquisition, seen = all_points(grids), Posterior(3, 10, 0, "ucb"), []
     for step in range(len(points)):
@@ -352,12 +362,12 @@ def test_all_maxima_are_sorted_distinct_and_correctly_valued():
     assert gaps.min() > 1e-3
 
 
-def test_former_maximisers_are_never_lost():
+def test_former_maximizers_are_never_lost():
     """Hand back the maxima and the next search on the same function is at least as good, with a single start."""
     for seed in range(5):
         acquisition, rng = Posterior(6, 40, seed, KINDS[seed % 3]), np.random.default_rng(seed)
         first = search(acquisition, build_pool(6, rng), rng=rng)
-        again = search(acquisition, build_pool(6, rng, former_maximisers=first.X_all), rng=rng, n_starts=1)
+        again = search(acquisition, build_pool(6, rng, former_maximizers=first.X_all), rng=rng, n_starts=1)
         assert again.value >= first.value - 1e-9 * abs(first.value)
 
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from pbgi.arrays import Bools, Floats
-from pbgi.gp_algebra import LARGEST, SMALLEST, times, times_transposed
-from pbgi.kernel import CrossCovariance, row_blocks
+from pbgi.gp.algebra import LARGEST, SMALLEST, times, times_transposed
+from pbgi.gp.kernel import CrossCovariance, row_blocks
 
 # Variance below this fraction of the prior variance is rounding error.
 VARIANCE_FLOOR = 1e-12

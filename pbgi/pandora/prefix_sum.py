@@ -11,7 +11,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from pbgi.arrays import Floats, Ints
-from pbgi.reward import Rewards
+from pbgi.pandora.rewards import Rewards
 
 # exp(-60) is 1e-26: once the sum is below, the probability does not matter to any result.
 NEGLIGIBLE = -60.0

@@ -6,14 +6,15 @@ Climbs in the continuous coordinates alternate with exact sweeps over the levels
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, islice
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from pbgi.arrays import Bools, Floats, Ints
 from pbgi.errors import InvalidInputError
-from pbgi.quasi_newton import ValueAndGrad, maximize_batch
+from pbgi.search.climb import ValueAndGrad, maximize_batch
 
 ValueOnly: TypeAlias = Callable[[Floats], Floats]
 """Maps points (m, d) to values (m,)."""
@@ -45,12 +46,37 @@ class Grid:
         levels.setflags(write=False)
         object.__setattr__(self, "levels", levels)
 
+    @property
+    def n_levels(self) -> int:
+        """How many there are."""
+        return len(self.levels)
+
+    def at(self, positions: Ints) -> Floats:
+        """The levels at these positions."""
+        return np.asarray(self.levels[positions])
+
     def nearest(self, x: Floats) -> Ints:
         """Positions of the levels nearest to `x`."""
         return np.searchsorted((self.levels[1:] + self.levels[:-1]) / 2, x)
 
 
-Grids: TypeAlias = Sequence[Grid | None]
+@dataclass(frozen=True, eq=False)
+class FineGrid:
+    """A grid of more levels than are worth listing, given by its functions: neighbours are alike.
+
+    Args:
+        n_levels: How many there are.
+        at: The levels at positions.
+        nearest: Positions of the levels to which coordinates belong.
+    """
+
+    n_levels: int
+    at: Callable[[Ints], Floats]
+    nearest: Callable[[Floats], Ints]
+    ordered: ClassVar[bool] = True
+
+
+Grids: TypeAlias = Sequence[Grid | FineGrid | None]
 """One entry per coordinate; None for a continuous one."""
 
 
@@ -61,6 +87,7 @@ def maximize_mixed(
     grids: Grids,
     *,
     scale: float | None = None,
+    lengths: Floats | None = None,
     max_rounds: int = MAX_ROUNDS,
     tolerance: float = 1e-9,
     race: bool = False,
@@ -75,19 +102,20 @@ def maximize_mixed(
         starts: Points (m, d); discrete coordinates are moved to the nearest level first.
         grids: One entry per coordinate.
         max_rounds: Sweeps and climbs that a start may go through.
-        scale, tolerance, race: As for `maximize_batch`.
+        scale, lengths, tolerance, race: As for `maximize_batch`.
 
     Returns:
         Points (m, d) on the grids and their values (m,), never below the value at the start.
     """
     X = snap(np.array(starts, dtype=np.float64), grids)
     continuous = np.array([grid is None for grid in grids])
-    relaxed = np.array([grid is None or (grid.ordered and len(grid.levels) > MAX_SWEPT_LEVELS) for grid in grids])
+    relaxed = np.array([grid is None or (grid.ordered and grid.n_levels > MAX_SWEPT_LEVELS) for grid in grids])
     values = finite(value_only(X))
+    climb_all = partial(maximize_batch, scale=scale, lengths=lengths, tolerance=tolerance, race=race)
 
     def climb(rows: Ints, free: Bools) -> None:
         if free.any():
-            climbed, _ = maximize_batch(f, X[rows], free=free, scale=scale, tolerance=tolerance, race=race)
+            climbed, _ = climb_all(f, X[rows], free=free)
             _move(X, values, rows, snap(climbed, grids)[:, None, :], value_only)
 
     rows = np.arange(len(X))
@@ -95,7 +123,7 @@ def maximize_mixed(
     for _ in range(max_rounds if len(X) else 0):
         before = values[rows]
         for j, grid in enumerate(grids):
-            if grid is not None and len(grid.levels) > 1:
+            if grid is not None and grid.n_levels > 1:
                 _sweep(X, values, rows, j, grid, value_only)
         climb(rows, continuous)
         rows = rows[values[rows] > before + tolerance * (scale or 0.0)]
@@ -118,18 +146,19 @@ def _move(X: Floats, values: Floats, rows: Ints, candidates: Floats, value_only:
     return moved
 
 
-def _sweep(X: Floats, values: Floats, rows: Ints, j: int, grid: Grid, value_only: ValueOnly) -> None:
+def _sweep(X: Floats, values: Floats, rows: Ints, j: int, grid: Grid | FineGrid, value_only: ValueOnly) -> None:
     """Set coordinate `j` of each row to its best level, the others being as they are."""
     for positions in _passes(X, rows, j, grid):  # (m, levels)
         candidates = np.repeat(X[rows][:, None, :], positions.shape[1], axis=1)
-        candidates[:, :, j] = grid.levels[positions]
+        candidates[:, :, j] = grid.at(positions)
         _move(X, values, rows, candidates, value_only)
 
 
 def _sweep_pairs(X: Floats, values: Floats, grids: Grids, value_only: ValueOnly) -> Ints:
     """Change two short grids at once in the best row, if that helps; the rows that moved."""
     row = np.flatnonzero(values == values.max())[:1]
-    short = [(j, g.levels) for j, g in enumerate(grids) if g is not None and 1 < len(g.levels) <= PAIR_LEVELS]
+    few = [(j, g) for j, g in enumerate(grids) if g is not None and 1 < g.n_levels <= PAIR_LEVELS]
+    short = [(j, grid.at(np.arange(grid.n_levels))) for j, grid in few]
     blocks = [X[row]]
     for (i, first), (j, second) in islice(combinations(short, 2), MAX_PAIRS):
         block = np.repeat(X[row], len(first) * len(second), axis=0)
@@ -138,9 +167,9 @@ def _sweep_pairs(X: Floats, values: Floats, grids: Grids, value_only: ValueOnly)
     return _move(X, values, row, np.concatenate(blocks)[None], value_only)
 
 
-def _passes(X: Floats, rows: Ints, j: int, grid: Grid) -> Iterator[Ints]:
+def _passes(X: Floats, rows: Ints, j: int, grid: Grid | FineGrid) -> Iterator[Ints]:
     """Positions of the levels to try for each row: all, or on a long ordered grid ever closer around the best."""
-    n = len(grid.levels)
+    n = grid.n_levels
     if not grid.ordered or n <= MAX_SWEPT_LEVELS:
         yield np.broadcast_to(np.arange(n), (len(rows), n))
         return
@@ -160,7 +189,7 @@ def snap(X: Floats, grids: Grids) -> Floats:
     """Move discrete coordinates to the nearest level, in place."""
     for j, grid in enumerate(grids):
         if grid is not None:
-            X[:, j] = grid.levels[grid.nearest(X[:, j])]
+            X[:, j] = grid.at(grid.nearest(X[:, j]))
     return X
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
 from pbgi import Float, GittinsStop, Optimizer
-from pbgi.gp_config import GPConfig
+from pbgi.gp.config import GPConfig
+from pbgi.gp.warp import IDENTITY, PARAMETERS, Warp, fit_warp, inverse_yeo_johnson, yeo_johnson
 from pbgi.policy import PBGI, PBGID
-from pbgi.warp import IDENTITY, PARAMETERS, Warp, fit_warp, inverse_yeo_johnson, yeo_johnson
 
 
 def rng(seed=0):

@@ -13,11 +13,11 @@ from scipy import optimize, stats
 from threadpoolctl import threadpool_limits
 
 from pbgi.errors import InvalidInputError
-from pbgi.gp import GP, Pair
-from pbgi.gp_algebra import cholesky
-from pbgi.gp_config import GammaPrior, GPConfig, Hyperparameters, LogNormalPrior, LogPrior
-from pbgi.gp_fit import MapObjective, fit_gp
-from pbgi.kernel import CATEGORY_DISTANCE
+from pbgi.gp.algebra import cholesky
+from pbgi.gp.config import GammaPrior, GPConfig, Hyperparameters, LogNormalPrior, LogPrior
+from pbgi.gp.fit import MapObjective, fit_gp
+from pbgi.gp.kernel import CATEGORY_DISTANCE
+from pbgi.gp.posterior import GP, Pair
 
 KERNELS = ["matern52", "matern32", "rbf"]
 MIXED = np.array([False, True, False])

@@ -11,8 +11,8 @@ import numpy as np
 from scipy import integrate, special
 
 from pbgi.arrays import Floats, Ints
-from pbgi.improvement_table import ImprovementTable
 from pbgi.index import gittins_index
+from pbgi.pandora.improvement_table import ImprovementTable
 
 # exp of it is zero in float64: log P is cut here so that sums of logs stay finite.
 LOG_ZERO = -1000.0

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbgi.arrays import Floats, Ints
-from pbgi.prefix_sum import prefix_log_cdf
-from pbgi.quadrature import graded, integrate_panels
-from pbgi.reward import Rewards
+from pbgi.pandora.prefix_sum import prefix_log_cdf
+from pbgi.pandora.quadrature import graded, integrate_panels
+from pbgi.pandora.rewards import Rewards
 
 MOST_DOUBLINGS = 200
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pbgi.quadrature import GAUSS_WEIGHTS, KRONROD_WEIGHTS, NODES, graded, integrate_panels
+from pbgi.pandora.quadrature import GAUSS_WEIGHTS, KRONROD_WEIGHTS, NODES, graded, integrate_panels
 
 
 @pytest.mark.parametrize(("weights", "degree"), [(GAUSS_WEIGHTS, 5), (KRONROD_WEIGHTS, 11)])

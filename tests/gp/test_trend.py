@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from engine_fixtures import central_difference
 
-from pbgi.trend import ASSUMED_STD, PRIOR_STD, Trend, fit_trend
+from pbgi.gp.trend import ASSUMED_STD, PRIOR_STD, Trend, fit_trend
 
 NUMBERS = np.zeros(3, dtype=bool)
 

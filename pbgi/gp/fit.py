@@ -29,10 +29,11 @@ from numpy.typing import ArrayLike
 from scipy.linalg import lapack
 
 from pbgi.arrays import Bools, Floats
-from pbgi.gp import GP, build_gp
-from pbgi.gp_algebra import Data, cholesky, prepare, require_dimension, solve
-from pbgi.gp_config import GPConfig, Hyperparameters, LogPrior, log_bounds, log_parameters
-from pbgi.kernel import Gram, kernel_named
+from pbgi.gp.algebra import Data, cholesky, prepare, require_dimension, solve
+from pbgi.gp.config import GPConfig, Hyperparameters, LogPrior, log_bounds, log_parameters
+from pbgi.gp.kernel import Gram, kernel_named
+from pbgi.gp.posterior import GP, build_gp
+from pbgi.search.climb import share_to_keep
 
 DEFAULT_LENGTH_SCALE, DEFAULT_NOISE = 0.5, 1e-2
 # The search ends when its next step promises less than this, in nats.
@@ -163,15 +164,34 @@ def fit_gp(
     """
     config = config or GPConfig()
     data = prepare(X, y, categorical, standardise=config.outputs != "plain")
+    hyperparameters = _fitted(data, config, start)
+    with np.errstate(all="ignore"):  # underflow far from the data
+        return build_gp(data, config, hyperparameters, None)
+
+
+def fit_hyperparameters(
+    X: ArrayLike,
+    y: ArrayLike,
+    config: GPConfig,
+    *,
+    categorical: ArrayLike | None = None,
+    start: Hyperparameters | None = None,
+) -> tuple[Hyperparameters, float]:
+    """The hyperparameters that `fit_gp` would find, and what standardised values are multiplied with to get `y`."""
+    data = prepare(X, y, categorical, standardise=config.outputs != "plain")
+    return _fitted(data, config, start), data.scale
+
+
+def _fitted(data: Data, config: GPConfig, start: Hyperparameters | None) -> Hyperparameters:
+    """The hyperparameters that `config` knows, or else the likeliest."""
     d = data.X.shape[1]
     if config.hyperparameters is not None:
         require_dimension(config.hyperparameters, d)
-        with np.errstate(all="ignore"):
-            return build_gp(data, config, config.hyperparameters, None)
+        return config.hyperparameters
     start = start or Hyperparameters((DEFAULT_LENGTH_SCALE,) * d, 1.0, DEFAULT_NOISE)
     require_dimension(start, d)
-    with np.errstate(all="ignore"):  # underflow far from the data
-        return build_gp(data, config, _search(data, config, start), None)
+    with np.errstate(all="ignore"):
+        return _search(data, config, start)
 
 
 def _search(data: Data, config: GPConfig, start: Hyperparameters) -> Hyperparameters:
@@ -204,9 +224,7 @@ def _minimum(objective: MapObjective, x: Floats, low: Floats, high: Floats) -> F
             trial_value, trial_gradient = objective(trial)
         gain = value - trial_value
         if not gain >= ARMIJO * shortening * promise:
-            # The parabola through what is known has its top at this share of the step.
-            share = 0.5 * shortening * promise / (shortening * promise - gain)
-            shortening *= min(max(share, 0.1), 0.5) if np.isfinite(gain) else 0.1
+            shortening *= float(share_to_keep(shortening * promise, gain))
             continue
         curvature = fresh if stale else _updated(curvature, trial - x, trial_gradient - gradient)
         origin = trial if stale else origin

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pbgi.errors import InvalidInputError
-from pbgi.kernel import CATEGORY_DISTANCE, KERNELS, CrossCovariance, Gram, PriorDraw, kernel_named
+from pbgi.gp.kernel import CATEGORY_DISTANCE, KERNELS, CrossCovariance, Gram, PriorDraw, kernel_named
 
 NAMES = sorted(KERNELS)
 SMOOTHNESS = {"matern32": mpmath.mpf(3) / 2, "matern52": mpmath.mpf(5) / 2}

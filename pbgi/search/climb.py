@@ -30,12 +30,11 @@ FIRST_STEP = 0.2  # largest coordinate of a step along the gradient when nothing
 GROWTH = 4.0  # after a step without curvature (convex, for a maximum) the next one is this much longer
 MAX_STRETCH = 10.0  # in one update, of the whole matrix; see `_DenseCurvature.learn`
 CURVATURE = 1e-8  # s'y must be this share of |s||y| for a step to be learnt from
-# A race (see `maximize_batch`) saves two fifths of the evaluations at d = 4 and three fifths of them at d = 16. A
-# stricter one with twice as many climbs takes a third fewer ticks and misses more maxima
-# (`benchmarks/quality_search.py`).
+# A race (see `maximize_batch`) saves half of the evaluations and more. A stricter one, which compares earlier and more
+# often, takes a seventh fewer ticks and misses more maxima (`benchmarks/quality_search.py`).
 RACE_FROM = 4  # ticks before a climb may be abandoned: earlier its predictions are guesses
 RACE_EVERY = 2  # ticks between two comparisons of all climbs with each other
-HOPE = 5.0  # times its present gain a climb is trusted to rise
+HOPE = 2.0  # times its present gain a climb is trusted to rise
 NEAR = 0.03  # climbs this near (in each coordinate) to a better one are going to the same maximum
 TINY = 1e-300
 
@@ -59,9 +58,10 @@ class _Curvature(Protocol):
 class _DenseCurvature:
     """BFGS with one d x d matrix per row."""
 
-    def __init__(self, scale: Floats, d: int):
-        self._eye = np.eye(d)
-        self._h = scale[:, None, None] * self._eye  # (m, d, d)
+    def __init__(self, scale: Floats, metric: Floats):
+        self._metric = metric
+        self._first = np.diag(metric)
+        self._h = scale[:, None, None] * self._first  # (m, d, d)
         self._fresh = np.ones(len(scale), dtype=bool)
         self._any_fresh = True
 
@@ -73,7 +73,7 @@ class _DenseCurvature:
     def learn(self, s: Floats, y: Floats, sy: Floats, good: Bools) -> None:
         if self._any_fresh:
             first = self._fresh & good  # Nocedal and Wright, eq. 6.20: the first pair sets the scale
-            self._h[first] = (sy[first] / np.vecdot(y[first], y[first]))[:, None, None] * self._eye
+            self._h[first] = (sy[first] / np.vecdot(y[first] * self._metric, y[first]))[:, None, None] * self._first
             self._fresh &= ~first
             self._any_fresh = bool(self._fresh.any())
         hy = np.matmul(self._h, y[:, :, None])[:, :, 0]
@@ -101,9 +101,10 @@ class _DenseCurvature:
 class _LimitedCurvature:
     """L-BFGS: the last `MEMORY` pairs of each row, oldest first; a pair of zeros is an empty place."""
 
-    def __init__(self, scale: Floats, d: int):
-        self._s = np.zeros((MEMORY, len(scale), d))
-        self._y = np.zeros((MEMORY, len(scale), d))
+    def __init__(self, scale: Floats, metric: Floats):
+        self._metric = metric
+        self._s = np.zeros((MEMORY, len(scale), len(metric)))
+        self._y = np.zeros((MEMORY, len(scale), len(metric)))
         self._scale = scale.copy()
 
     def times(self, v: Floats, moving: Bools) -> Floats:
@@ -116,7 +117,7 @@ class _LimitedCurvature:
         for k in range(MEMORY - 1, -1, -1):
             a[k] = inverse[k] * np.vecdot(s[k], out)
             out -= a[k][:, None] * y[k]
-        out *= self._scale[:, None]
+        out *= self._scale[:, None] * self._metric
         for k in range(MEMORY):
             out += (a[k] - inverse[k] * np.vecdot(y[k], out))[:, None] * s[k]
         return out
@@ -125,7 +126,7 @@ class _LimitedCurvature:
         for memory, new in ((self._s, s), (self._y, y)):
             memory[:-1, good] = memory[1:, good]
             memory[-1, good] = new[good]
-        self._scale[good] = sy[good] / np.vecdot(y[good], y[good])
+        self._scale[good] = sy[good] / np.vecdot(y[good] * self._metric, y[good])
 
     def grow(self, rows: Bools) -> None:
         # In directions that the pairs span the product hardly depends on the scale, so the pairs have to go.
@@ -178,6 +179,7 @@ def maximize_batch(
     *,
     free: Bools | None = None,
     scale: float | None = None,
+    lengths: Floats | None = None,
     max_iterations: int = 200,
     tolerance: float = 1e-9,
     race: bool = False,
@@ -191,6 +193,8 @@ def maximize_batch(
         free: Mask (d,) of the coordinates that may move; all of them by default.
         scale: A difference of values that matters, e.g. the spread of `f` over the cube. By default the largest
             absolute value at the starts.
+        lengths: How far (d,) `f` goes before it changes, along each coordinate, e.g. the length scales of a model: the
+            first guess of its curvature. By default equally far along all of them.
         max_iterations: Evaluations that one climb may use besides that of its start.
         tolerance: A climb ends when neither its last step brought nor its next one promises more than
             `tolerance * scale`.
@@ -213,8 +217,10 @@ def maximize_batch(
         row = np.flatnonzero(_is_finite(value, grad, movable))
         m, d = len(row), X.shape[1]
         climbs = _Climbs(row, X[row], values[row], grad[row] / unit, np.ones(m), np.zeros(m))
-        first_step = FIRST_STEP / np.maximum(np.abs(climbs.grad).max(axis=1, where=movable, initial=0.0), TINY)
-        curvature: _Curvature = (_DenseCurvature if d <= DENSE_UP_TO else _LimitedCurvature)(first_step, d)
+        metric = _metric(lengths, d)
+        steepest = np.abs(climbs.grad * metric).max(axis=1, where=movable, initial=0.0)
+        first_step = FIRST_STEP / np.maximum(steepest, TINY)
+        curvature: _Curvature = (_DenseCurvature if d <= DENSE_UP_TO else _LimitedCurvature)(first_step, metric)
         best = values.max()
         for tick in range(max_iterations):
             proposal = _propose(climbs, curvature, movable)
@@ -285,9 +291,7 @@ def _advance(
     grad, gain, shortening = grad / unit, (value - climbs.value) / unit, np.ones(len(trial))
     moved = finite & (gain >= ARMIJO * promise)
     if not moved.all():
-        # The parabola with this slope at the start and this gain at the trial point has its top at `share` of the step.
-        share = np.where(finite, np.minimum(np.maximum(0.5 * promise / (promise - gain), 0.1), 0.5), 0.1)
-        shortening = np.where(moved, 1.0, climbs.shortening * share)
+        shortening = np.where(moved, 1.0, climbs.shortening * share_to_keep(promise, np.where(finite, gain, -np.inf)))
         column = moved[:, None]
         trial, grad = np.where(column, trial, climbs.x), np.where(column, grad, climbs.grad)
         value, gain = np.where(moved, value, climbs.value), np.where(moved, gain, climbs.gain)
@@ -301,10 +305,24 @@ def _advance(
     climbs.x, climbs.value, climbs.grad, climbs.gain, climbs.shortening = trial, value, grad, gain, shortening
 
 
+def share_to_keep(promise: Floats | float, gain: Floats | float) -> Floats:
+    """How much of a step to keep that has brought too little of what its slope promised.
+
+    The parabola with this slope at the start and this gain at the end has its top at that share of the step; where the
+    gain is no number, or the top is next to the start, a tenth.
+    """
+    return np.minimum(np.fmax(0.5 * promise / (promise - gain), 0.1), 0.5)
+
+
 def _is_finite(value: Floats, grad: Floats, movable: Bools | bool) -> Bools:
     # A sum is finite only if all its terms are; where finite terms overflow, the point is of no use either.
     finite: Bools = np.isfinite(value + grad.sum(axis=1, where=movable))
     return finite
+
+
+def _metric(lengths: Floats | None, d: int) -> Floats:
+    """Squared lengths, relative to each other: inverse second derivatives are expected in proportion to them."""
+    return np.ones(d) if lengths is None else np.asarray(np.exp(2.0 * (np.log(lengths) - np.log(lengths).mean())))
 
 
 def _unit(values: Floats, scale: float | None) -> float:

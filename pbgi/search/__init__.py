@@ -1,0 +1,29 @@
+"""Where a function of the unit cube is largest.
+
+climb.py     quasi-Newton climbs from many points at once
+grids.py     the same where coordinates live on grids
+search.py    a pool of points, starts chosen from it, and the search
+"""
+
+from pbgi.search.grids import FineGrid, Grid
+from pbgi.search.maximize import (
+    Acquisition,
+    Search,
+    SearchResult,
+    build_pool,
+    default_n_sobol,
+    default_n_starts,
+    search,
+)
+
+__all__ = [
+    "Acquisition",
+    "FineGrid",
+    "Grid",
+    "Search",
+    "SearchResult",
+    "build_pool",
+    "default_n_sobol",
+    "default_n_starts",
+    "search",
+]
