@@ -229,10 +229,13 @@ def _url(job: Any, storage: str | None) -> str:
 
 
 def _quiet(open_storage: Callable[[], Any]) -> Any:
-    """Optuna reports every study it makes and every statement that fails; our own lines say more."""
+    """Optuna reports every study it makes, and its storages what they then raise; our own lines say more."""
+    import logging
+
     import optuna
 
-    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    logging.getLogger("optuna.storages").setLevel(logging.CRITICAL)
     return open_storage()
 
 

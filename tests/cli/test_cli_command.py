@@ -421,10 +421,14 @@ def test_a_study_has_one_lock_by_whatever_name(tmp_path):
     Storage(url_of_file(tmp_path / "study.db"), create=True).close()
     (tmp_path / "link.db").symlink_to(tmp_path / "study.db")
     one, other = (Storage(url_of_file(tmp_path / name), create=False) for name in ("study.db", "link.db"))
-    with one.locked("job"), (tmp_path / "study.db.lock").open() as lock, pytest.raises(BlockingIOError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    with other.locked("job"), (tmp_path / "study.db.lock").open() as lock, pytest.raises(BlockingIOError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def is_held():
+        with (tmp_path / "study.db.lock").open() as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+
+    assert one.exclusively("job", is_held)
+    assert other.exclusively("job", is_held)
     one.close()
     other.close()
     assert not (tmp_path / "link.db.lock").exists()
