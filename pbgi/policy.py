@@ -22,6 +22,7 @@ from pbgi.acquisition import (
 from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats
 from pbgi.best_point import best_point
+from pbgi.cost import expected_cost
 from pbgi.errors import InvalidInputError
 from pbgi.plain import require_positive, set_fields
 from pbgi.search import Acquisition, SearchResult
@@ -42,7 +43,7 @@ class Policy(Protocol):
 def _proposal(snapshot: Snapshot, found: SearchResult, **record: float) -> Proposal | None:
     if found.x is None or not math.isfinite(found.value):
         return None
-    predicted = math.exp(float(snapshot.cost.log_moment(found.x[None], 1.0)[0]))
+    predicted = expected_cost(snapshot.cost.log_moment(found.x[None], 1.0)[0])
     return Proposal(found.x, predicted, record)
 
 

@@ -14,6 +14,7 @@ from pbgi.acquisition import LogExpectedImprovement, UnwarpedIndex
 from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats
 from pbgi.best_point import best_point
+from pbgi.cost import expected_cost
 from pbgi.errors import InvalidInputError
 from pbgi.history import Note, Trial
 from pbgi.plain import require_count, require_positive, set_fields
@@ -200,9 +201,9 @@ class GittinsStop(_Combinable):
         values = [situation.sign * t.value for t in situation.trials if t.value is not None]
         noted: Any = situation.note
         log_cost, index = noted["worth_log_cost"], situation.sign * noted["worth_index"]
-        best, cost = situation.sign * max(values), math.exp(log_cost)
+        best, cost = situation.sign * max(values), expected_cost(log_cost)
         # Of the improvement only what is likely to succeed counts: p EI - cost_scale E[c], with p = cost / price.
-        gain = math.exp(log_scale + log_cost) * math.expm1(noted["worth"] - log_scale)
+        gain = expected_cost(log_scale + log_cost) * math.expm1(noted["worth"] - log_scale)
         message = (
             f"no further trial is worth its price: the most promising one has index {index:g}, which does not beat the "
             f"best value, {best:g}; it would cost {cost:g} and lose {abs(gain):g} net"

@@ -15,6 +15,7 @@ import numpy as np
 from pbgi.acquisition import Cheapness, LogExpectedImprovement
 from pbgi.arrays import Bools, Floats
 from pbgi.best_point import best_point, restricted
+from pbgi.cost import expected_cost
 from pbgi.history import Note
 from pbgi.plain import require_count, set_fields
 from pbgi.search.maximize import RESOLUTION
@@ -116,7 +117,7 @@ class SearchedPolicy(ABC):
 
 
 def _proposal(snapshot: Snapshot, x: Floats, record: dict[str, Note]) -> Proposal:
-    return Proposal(x.copy(), math.exp(float(snapshot.cost.log_moment(x[None], 1.0)[0])), record)
+    return Proposal(x.copy(), expected_cost(snapshot.cost.log_moment(x[None], 1.0)[0]), record)
 
 
 def _may_be_tried(snapshot: Snapshot, X: Floats) -> Bools:
