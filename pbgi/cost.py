@@ -6,7 +6,6 @@ trial may cost in a bad case (`log_upper`).
 """
 
 import math
-import sys
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -32,8 +31,6 @@ PRIOR_CATEGORY_SCALE = 4.0 * CATEGORY_DISTANCE
 PRIOR_LOG_NOISE_STD = 0.1
 # A trial is started if it fits what is left of a budget with a probability of 98 %.
 WARINESS = 2.0
-# Logarithms of the smallest and the largest cost that a float holds, rounded inwards.
-SMALLEST_LOG, LARGEST_LOG = math.log(5e-324), math.log(sys.float_info.max) - 1e-12
 ALIKE = 3  # costs that are all the same say that all are
 
 
@@ -166,11 +163,6 @@ def fits(cost: CostModel, X: Floats, affordable: float, z: float = WARINESS) -> 
     if math.isinf(affordable):
         return np.ones(len(X), dtype=np.bool_)
     return np.asarray(cost.log_upper(X, z) <= (math.log(affordable) if affordable > 0 else -math.inf))
-
-
-def expected_cost(log_cost: float) -> float:
-    """A cost as a trial's record holds it: positive and finite, whatever its logarithm."""
-    return math.exp(min(max(float(log_cost), SMALLEST_LOG), LARGEST_LOG))
 
 
 def few(dimension: int) -> int:

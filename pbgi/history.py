@@ -19,15 +19,13 @@ import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 import numpy as np
 
 from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
+from pbgi.notes import Note
 from pbgi.plain import Value, as_float, is_real, plain_value, require_fields
-
-Note: TypeAlias = float | list[float]
-"""What a policy or a stop rule remembers of a trial, under a name."""
 
 
 class TrialState(StrEnum):

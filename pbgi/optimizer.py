@@ -12,28 +12,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from pbgi.arguments import refuse_unknown_arguments
 from pbgi.arrays import Floats
-from pbgi.cost import WARINESS, Cost, CostModel, KnownCost, LearnedCost, UniformCost, expected_cost, few
+from pbgi.cost import WARINESS, Cost, CostModel, KnownCost, LearnedCost, UniformCost, few
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
 from pbgi.fitting import cost_notes, fit_costs, fit_values, paid_trials
 from pbgi.gp.config import GPConfig
-from pbgi.history import WITHOUT_VALUE, History, Note, Trial, TrialState
+from pbgi.history import WITHOUT_VALUE, History, Trial, TrialState
 from pbgi.model import ModelKind
+from pbgi.notes import Note
 from pbgi.parameter import Parameter
 from pbgi.plain import Value, require_count, require_fields
 from pbgi.policy import Policy
 from pbgi.prediction import Prediction, Recommendation, predict, recommend
 from pbgi.settings import FIELDS, FORMAT, Settings
-from pbgi.snapshot import Proposal, Snapshot, failure_radius
+from pbgi.snapshot import Proposal, Snapshot, cost_of, failure_radius
 from pbgi.space import Space
 from pbgi.startup import START_SHARE, start_point
-from pbgi.stopping import Situation, StopReason, StopRule
+from pbgi.stopping import NothingLeft, Situation, StopReason, StopRule
 
 # A trial fits what is left of the budget to within this share of it: ten trials of 0.1 fit a budget of 1, whatever
 # rounding says, and so do ten trials of a learned cost that has always been the same.
@@ -47,7 +48,7 @@ class _Next:
 
     proposal: Proposal | None
     note: Mapping[str, Note]
-    nothing_left: str | None
+    nothing_left: NothingLeft | None
 
 
 class Optimizer:
@@ -95,8 +96,14 @@ class Optimizer:
 
     # Asking and telling ----------------------------------------------------------------------------------------------
 
+    @overload
+    def ask(self) -> Trial: ...
+
+    @overload
+    def ask(self, n: int) -> list[Trial]: ...
+
     @refuse_unknown_arguments
-    def ask(self, n: int | None = None) -> Any:
+    def ask(self, n: int | None = None) -> Trial | list[Trial]:
         """The next trial to run, or a list of `n` of them: of fewer where there are no more, and at least of one.
 
         Raises:
@@ -131,7 +138,7 @@ class Optimizer:
         if self._cost_is_known(self._history.trials) and self._space.dimension:
             with _undisturbed():
                 point = self._space.to_unit(checked)[None]
-                predicted = expected_cost(self._cost_model(self._history.trials).log_moment(point, 1.0)[0])
+                predicted = cost_of(float(self._cost_model(self._history.trials).log_moment(point, 1.0)[0]))
         return self._history.add_running(checked, predicted)
 
     @refuse_unknown_arguments
@@ -240,7 +247,7 @@ class Optimizer:
 
     def _stop_before_next(self) -> StopReason | None:
         upcoming = self._next()
-        if upcoming.nothing_left == "exhausted":
+        if upcoming.nothing_left is NothingLeft.EXHAUSTED:
             return StopReason("SpaceExhausted", self._nothing_left_message(upcoming))
         return self._settings.stop.reason(self._situation(upcoming))
 
@@ -359,7 +366,7 @@ class Optimizer:
         excluded = None if self._settings.model.noisy else seen
         full = len(seen) >= self._space.n_points and len(np.unique(seen, axis=0)) >= self._space.n_points
         if full and excluded is not None:
-            return _Next(None, {}, "exhausted")
+            return _Next(None, {}, NothingLeft.EXHAUSTED)
         if self._space.dimension == 0:
             return _Next(Proposal(np.empty(0), None), {}, None)
         if self._in_startup(trials):
@@ -372,7 +379,9 @@ class Optimizer:
         proposal = self._settings.policy.propose(snapshot, rng)
         if proposal is None:
             unlimited = math.isinf(snapshot.affordable)
-            return _Next(None, {}, "exhausted") if unlimited else self._last_resort(trials, seen, excluded, rng)
+            return (
+                _Next(None, {}, NothingLeft.EXHAUSTED) if unlimited else self._last_resort(trials, seen, excluded, rng)
+            )
         note = self._settings.stop.note(snapshot, rng)
         return _Next(replace(proposal, record={**proposal.record, **record}), note, None)
 
@@ -422,7 +431,7 @@ class Optimizer:
         if few_known and self._affordable() > LAST_SHARE * (self._budget or 0.0):
             cost, affordable = self._cost_model(trials), self._affordable()
             proposal = start_point(self._space, seen, cost, affordable, excluded, rng, 0.0)
-        return _Next(proposal, {}, "unaffordable" if proposal is None else None)
+        return _Next(proposal, {}, NothingLeft.UNAFFORDABLE if proposal is None else None)
 
     def _snapshot(self, trials: tuple[Trial, ...], excluded: Floats | None) -> tuple[Snapshot, dict[str, Note]]:
         values = fit_values(self._settings, trials, self._history.completed, self._points)
@@ -493,7 +502,7 @@ class Optimizer:
         )
 
     def _nothing_left_message(self, upcoming: _Next) -> str:
-        if upcoming.nothing_left == "exhausted":
+        if upcoming.nothing_left is NothingLeft.EXHAUSTED:
             return f"every one of the {self._space.n_points:g} points of the space has been tried"
         return f"no trial is expected to fit the {self.remaining:g} that is left of the budget of {self._budget:g}"
 

@@ -6,8 +6,9 @@ writes into the record of the trial, so that the history is all the state there 
 
 import math
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -22,15 +23,16 @@ from pbgi.acquisition import (
 from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats
 from pbgi.best_point import best_point
-from pbgi.cost import expected_cost
 from pbgi.errors import InvalidInputError
+from pbgi.notes import COST_SCALE, INDEX, INITIAL_COST_SCALE
 from pbgi.plain import require_positive, set_fields
 from pbgi.search import Acquisition, SearchResult
-from pbgi.snapshot import Proposal, Snapshot
+from pbgi.snapshot import Proposal, Snapshot, cost_of
 
 PATH_CLIMBS = 6  # times as many climbs for Thompson sampling
 UCB_CONFIDENCE = 0.1
 N_RANDOM = 64
+NO_NOTES: Mapping[str, float] = {}
 
 
 class Policy(Protocol):
@@ -40,10 +42,10 @@ class Policy(Protocol):
         """The next point, or None if no point is allowed."""
 
 
-def _proposal(snapshot: Snapshot, found: SearchResult, **record: float) -> Proposal | None:
+def _proposal(snapshot: Snapshot, found: SearchResult, record: Mapping[str, float] = NO_NOTES) -> Proposal | None:
     if found.x is None or not math.isfinite(found.value):
         return None
-    predicted = expected_cost(snapshot.cost.log_moment(found.x[None], 1.0)[0])
+    predicted = cost_of(float(snapshot.cost.log_moment(found.x[None], 1.0)[0]))
     return Proposal(found.x, predicted, record)
 
 
@@ -52,12 +54,16 @@ def _propose_best(snapshot: Snapshot, acquisition: Acquisition, rng: np.random.G
 
 
 def _propose_by_index(
-    snapshot: Snapshot, rng: np.random.Generator, index: Acquisition, cost_scale: float, **record: float
+    snapshot: Snapshot,
+    rng: np.random.Generator,
+    index: Acquisition,
+    cost_scale: float,
+    record: Mapping[str, float] = NO_NOTES,
 ) -> Proposal | None:
     """The point of highest index; what is noted of it is in users' units."""
     found = best_point(snapshot, index, rng)
     value = float(snapshot.warp.to_values(np.array([found.value]))[0]) if math.isfinite(found.value) else found.value
-    return _proposal(snapshot, found, index=value, cost_scale=cost_scale, **record)
+    return _proposal(snapshot, found, {INDEX.name: value, COST_SCALE.name: cost_scale, **record})
 
 
 @checks_arguments
@@ -116,21 +122,21 @@ class PBGID:
             return None
         # Written so that it underflows, quietly, where decay ** n would overflow.
         cost_scale = max(initial * (1.0 / self.decay) ** self._n_fired(snapshot), sys.float_info.min)
-        record = {"initial_cost_scale": initial} if kept else {}
+        record = {INITIAL_COST_SCALE.name: initial} if kept else {}
         if self.initial_cost_scale is not None:
             index: Acquisition = UnwarpedIndex(snapshot.model, snapshot.price, cost_scale, snapshot.warp)
-            return _propose_by_index(snapshot, rng, index, cost_scale, **record)
+            return _propose_by_index(snapshot, rng, index, cost_scale, record)
         # Above the best value this is the index of unwarped values at the rate times the slope there.
         index = GittinsIndex(snapshot.model, snapshot.price, cost_scale)
         noted = max(cost_scale * snapshot.warp.top_slope, sys.float_info.min)
-        return _propose_by_index(snapshot, rng, index, min(noted, sys.float_info.max), **record)
+        return _propose_by_index(snapshot, rng, index, min(noted, sys.float_info.max), record)
 
     def _given(self, snapshot: Snapshot) -> float | None:
         """The rate at the start, if a trial has noted it or the user said it."""
         for trial in snapshot.trials:
-            if "initial_cost_scale" in trial.record:
-                recorded: Any = trial.record["initial_cost_scale"]
-                return float(recorded)
+            noted = INITIAL_COST_SCALE.of(trial)
+            if noted is not None:
+                return noted
         return self.initial_cost_scale
 
     def _found(self, snapshot: Snapshot, rng: np.random.Generator) -> float | None:
@@ -148,8 +154,8 @@ class PBGID:
             if value is None:
                 continue
             best = max(best, value)
-            index: Any = trial.record.get("index", math.inf)
-            fired += "initial_cost_scale" in trial.record and index < best
+            index = INDEX.of(trial)
+            fired += INITIAL_COST_SCALE.of(trial) is not None and index is not None and index < best
         return fired
 
 

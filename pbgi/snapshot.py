@@ -1,6 +1,7 @@
 """What is known when the next point is chosen, and what is then proposed: data alone."""
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,8 +9,9 @@ from functools import cached_property
 from pbgi.arrays import Floats
 from pbgi.cost import WARINESS, CostModel
 from pbgi.gp.warp import IDENTITY, Warp
-from pbgi.history import Note, Trial, TrialState
+from pbgi.history import Trial, TrialState
 from pbgi.model import Model
+from pbgi.notes import Note
 from pbgi.search import Search
 from pbgi.space import Space
 from pbgi.success import PerSuccess, Success, fit_success
@@ -18,6 +20,8 @@ from pbgi.success import PerSuccess, Success, fit_success
 # distance halves with every FAILURE_MEMORY trials: the border of a failing region may hold the best point of all.
 FAILURE_RADIUS = 0.05
 FAILURE_MEMORY = 30
+# Logarithms of the least and the largest positive float.
+LOG_LEAST, LOG_MOST = math.log(math.ulp(0.0)), math.log(sys.float_info.max)
 
 ENGINE_SEARCH = Search()
 
@@ -95,6 +99,11 @@ class Proposal:
     x: Floats
     predicted_cost: float | None
     record: Mapping[str, Note] = field(default_factory=dict)
+
+
+def cost_of(log_cost: float) -> float:
+    """A cost by its logarithm, within what a float holds: positive and finite, however far a model extrapolates."""
+    return math.exp(min(max(log_cost, LOG_LEAST), LOG_MOST))
 
 
 def failure_radius(trial: Trial, n_trials: int) -> float:

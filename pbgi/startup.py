@@ -11,10 +11,10 @@ import numpy as np
 
 from pbgi.arrays import Floats
 from pbgi.best_point import cheap_points
-from pbgi.cost import CostModel, expected_cost, fits
+from pbgi.cost import CostModel, fits
 from pbgi.parameter import Categorical
 from pbgi.search import build_pool
-from pbgi.snapshot import Proposal
+from pbgi.snapshot import Proposal, cost_of
 from pbgi.space import Space
 
 START_SHARE = 0.2  # aimed at, so that with the surprises of unknown costs it stays within a quarter
@@ -81,7 +81,7 @@ def start_point(
         return Proposal(candidates[best], None)
     # What is expected of it, or what made it fit if that is less.
     admitted = float(cost.log_upper(candidates[best][None], z)[0])
-    return Proposal(candidates[best], expected_cost(min(log_cost[best], admitted)))
+    return Proposal(candidates[best], cost_of(min(float(log_cost[best]), admitted)))
 
 
 def _allowed(X: Floats, cost: CostModel | None, allowance: float, excluded: Floats | None, z: float) -> Floats:

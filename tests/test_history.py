@@ -202,7 +202,7 @@ class AgainstDicts(RuleBasedStateMachine):
         assert (back.spent, back.reserved) == (self.history.spent, self.history.reserved)
 
 
-AgainstDicts.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+AgainstDicts.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
 TestAgainstDicts = AgainstDicts.TestCase
 
 

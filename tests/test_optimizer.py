@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pbgi
@@ -529,7 +529,7 @@ class OnlyReason:
         ({"policy": "PBGI"}, "policy must be None or an object with propose"),
         ({"policy": pbgi.PBGID}, "policy must be None or an object with propose"),
         ({"stop": 10}, "stop must be None or an object with reason"),
-        ({"stop": OnlyReason()}, "stop must be None or an object with note"),
+        ({"stop": OnlyReason()}, r"stop must be None or an object with reason\(\) and note"),
         ({"policy": pbgi.LogEICC()}, "LogEICC needs budget=..., with which it cools; got budget=None"),
         ({"model": "rbf"}, "model must be a GPConfig.*got 'rbf'"),
         ({"n_startup_trials": 0}, "positive whole number; got 0"),
@@ -904,7 +904,7 @@ names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
 spaces = st.dictionaries(names, parameters, min_size=1, max_size=4)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(spaces, st.data())
 def test_any_space_and_history(space, data):
     optimizer = Optimizer(space, seed=data.draw(st.integers(0, 100)), budget=data.draw(st.none() | st.floats(1, 100)))

@@ -21,7 +21,17 @@ from pbgi import InvalidInputError
 from pbgi.cost import KnownCost, LearnedCost
 from pbgi.frozen import from_plain, to_plain
 from pbgi.history import History
-from pbgi.stopping import STOP_RULES, AnyOf, BudgetSpent, GittinsStop, MaxTrials, Situation, StopReason, rules_of
+from pbgi.stopping import (
+    STOP_RULES,
+    AnyOf,
+    BudgetSpent,
+    GittinsStop,
+    MaxTrials,
+    NothingLeft,
+    Situation,
+    StopReason,
+    rules_of,
+)
 
 RULES = [
     MaxTrials(7),
@@ -189,17 +199,17 @@ def test_budget_is_spent_when_nothing_is_left_after_reservations(overshoot, spen
 
 
 def test_what_is_left_fits_nothing():
-    now = situation(budget=10.0, spent=7.0, reserved=1.0, nothing_left="unaffordable")
+    now = situation(budget=10.0, spent=7.0, reserved=1.0, nothing_left=NothingLeft.UNAFFORDABLE)
     reason = BudgetSpent().reason(now)
     assert reason.rule == "BudgetSpent"
     assert reason.numbers["left"] == 2.0
     assert str(reason) == "no trial is expected to fit the 2 that is left of the budget of 10"
     assert BudgetSpent(overshoot=True).reason(now) is None  # the paper's rule: start as long as anything is left
-    assert BudgetSpent().reason(dataclasses.replace(now, nothing_left="exhausted")) is None
+    assert BudgetSpent().reason(dataclasses.replace(now, nothing_left=NothingLeft.EXHAUSTED)) is None
 
 
 def test_without_a_budget_there_is_none_to_spend():
-    assert BudgetSpent().reason(situation(spent=1e9, nothing_left="unaffordable")) is None
+    assert BudgetSpent().reason(situation(spent=1e9, nothing_left=NothingLeft.UNAFFORDABLE)) is None
 
 
 @pytest.mark.parametrize("bad", [None, 1, "no", 0.0])

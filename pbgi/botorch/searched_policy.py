@@ -15,11 +15,10 @@ import numpy as np
 from pbgi.acquisition import Cheapness, LogExpectedImprovement
 from pbgi.arrays import Bools, Floats
 from pbgi.best_point import best_point, restricted
-from pbgi.cost import expected_cost
-from pbgi.history import Note
+from pbgi.notes import Note
 from pbgi.plain import require_count, set_fields
 from pbgi.search.maximize import RESOLUTION
-from pbgi.snapshot import Proposal, Snapshot
+from pbgi.snapshot import Proposal, Snapshot, cost_of
 
 if TYPE_CHECKING:
     from botorch.acquisition.acquisition import AcquisitionFunction
@@ -117,7 +116,7 @@ class SearchedPolicy(ABC):
 
 
 def _proposal(snapshot: Snapshot, x: Floats, record: dict[str, Note]) -> Proposal:
-    return Proposal(x.copy(), expected_cost(snapshot.cost.log_moment(x[None], 1.0)[0]), record)
+    return Proposal(x.copy(), cost_of(float(snapshot.cost.log_moment(x[None], 1.0)[0])), record)
 
 
 def _may_be_tried(snapshot: Snapshot, X: Floats) -> Bools:

@@ -14,10 +14,10 @@ from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.cli import attributes
 from pbgi.cli.settings import StudySettings
-from pbgi.cli.study import StudyBook
+from pbgi.cli.study import StudyBook, distributions_of
 from pbgi.errors import InvalidInputError
 from pbgi.history import TrialState as State
-from pbgi.integrations.optuna.ledger import Account, ledger_of
+from pbgi.integrations.optuna.ledger import Account, ledger_of, total
 from pbgi.optimizer import Optimizer
 from pbgi.prediction import Recommendation
 from pbgi.space import Space
@@ -41,7 +41,7 @@ def optimizer_of(settings: StudySettings, trials: Sequence[FrozenTrial], used: U
     own = _own(settings.space, accounts)
     saved: dict[str, Any] = json.loads(settings.optimizer().to_json())
     if saved["budget"] is not None and len(own) < len(accounts):
-        held = math.fsum(a.charged + a.reserved for a in accounts if not _fits(settings.space, a.trial))
+        held = total(a.charged + a.reserved for a in accounts if not _fits(settings.space, a.trial))
         saved["budget"] = max(saved["budget"] - held, _LEAST_BUDGET)
     saved["history"] = {"trials": [_entry(i, settings.space, account) for i, account in enumerate(own)]}
     return Optimizer.from_json(json.dumps(saved))
@@ -92,6 +92,9 @@ def _entry(position: int, space: Space, account: Account) -> dict[str, Any]:
         state = State.INTERRUPTED
     predicted = (account.reserved or None) if state is State.RUNNING else account.predicted
     paid_otherwise = state is not State.RUNNING and account.observed != account.charged
+    # What was noted in a narrower space (length scales, a rate that has fallen, that nothing was worth its price) says
+    # little of a wider one.
+    same_ranges = trial.distributions == distributions_of(space)
     return {
         "number": position,
         "params": space.check(trial.params),
@@ -101,6 +104,6 @@ def _entry(position: int, space: Space, account: Account) -> dict[str, Any]:
         "predicted_cost": predicted,
         "external": False,
         "message": None if state in (State.RUNNING, State.COMPLETE) else trial.user_attrs.get(attributes.MESSAGE),
-        "record": {} if suggestion is None else dict(suggestion.record),
+        "record": {} if suggestion is None or not same_ranges else dict(suggestion.record),
         "charge": account.charged if paid_otherwise else None,
     }

@@ -37,8 +37,8 @@ from pbgi.search.climb import share_to_keep
 
 DEFAULT_LENGTH_SCALE, DEFAULT_NOISE = 0.5, 1e-2
 # An evaluation takes the third power of the number of values. So a search that begins nowhere near begins with so many
-# of them, evenly spread over their order, and with many of them there are only so many steps: fits of a growing data set
-# begin where the last one ended.
+# of them, evenly spread over their order, and with many of them there are only so many steps: fits of a growing data
+# set begin where the last one ended.
 FIRST_FITTED, MANY_FITTED, MOST_LAST = (250, 750), 1000, 1
 # The search ends when its next step promises less than this, in nats.
 TOLERANCE = 5e-5

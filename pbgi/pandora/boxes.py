@@ -19,6 +19,7 @@ Nothing is simulated: spend is a sum over boxes, value a one-dimensional integra
 """
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -65,7 +66,7 @@ class Box:
         expected = self.cost.mean() if _is_frozen(self.cost) else self.cost
         if isinstance(expected, bool) or not isinstance(expected, int | float | np.number):
             raise InvalidInputError(f"cost must be a positive number or a frozen distribution; got {self.cost!r}")
-        if not (math.isfinite(expected) and expected > 0):
+        if not 0 < expected <= sys.float_info.max:
             raise InvalidInputError(f"cost must be positive and finite (its mean, if random); got {expected}")
         object.__setattr__(self, "expected_cost", float(expected))
 

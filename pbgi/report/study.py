@@ -30,7 +30,7 @@ from pbgi.plain import Value, plain_value
 from pbgi.policy import POLICIES
 from pbgi.report.subject import Subject
 from pbgi.report.wording import text
-from pbgi.stopping import BudgetSpent, GittinsStop, MaxTrials, Situation, StopReason
+from pbgi.stopping import BudgetSpent, GittinsStop, MaxTrials, NothingLeft, Situation, StopReason
 
 SETTINGS_KEY, MESSAGE_KEY = "pbgi:settings", "pbgi:message"
 """The attributes under which `pbgi tune` keeps its settings in a study, and why a trial failed."""
@@ -151,7 +151,7 @@ def _stop_reason(settings: EngineSettings, ledger: Ledger, optimizer: Optimizer 
     reason = optimizer.should_stop()
     # The optimizer does not see trials without a point, so its numbers are not those of the study.
     ours = reason is not None and reason.rule == "BudgetSpent"
-    return BudgetSpent().reason(replace(situation, nothing_left="unaffordable")) if ours else reason
+    return BudgetSpent().reason(replace(situation, nothing_left=NothingLeft.UNAFFORDABLE)) if ours else reason
 
 
 # The model -----------------------------------------------------------------------------------------------------------

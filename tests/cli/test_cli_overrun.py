@@ -178,7 +178,8 @@ def test_what_others_have_used_is_known_by_their_signs_of_life(tmp_path, capfd):
     storage.engine.dispose()
     other, own = tune(tmp_path, head, status=1)
     assert other.state is optuna.trial.TrialState.RUNNING
-    assert own.user_attrs["pbgi:message"].startswith(USED_UP.format(9))
+    counted = ", with what other running trials have used or are expected to"
+    assert own.user_attrs["pbgi:message"] == USED_UP.format(9) + counted
     assert 1.0 <= own.user_attrs["cost"] < 8.0
     # What the other has used is held for it, so nothing more is begun.
     assert "and 8 held for running trials" in json.loads(capfd.readouterr().out)["stop_reason"]

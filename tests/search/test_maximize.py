@@ -118,7 +118,7 @@ def test_as_good_as_scipy():
 # The pool ------------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 20), st.integers(0, 70), st.integers(0, 3), st.integers(0, 3), st.integers(0, 10**6))
 def test_pool_holds_what_it_is_given(d, n_sobol, n_incumbents, n_former, seed):
     rng = np.random.default_rng(seed)
@@ -265,7 +265,7 @@ def test_two_coordinates_that_must_change_together():
     np.testing.assert_array_equal(values, [5.0])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=5), st.integers(0, 10**6))
 def test_mixed_never_leaves_the_grid_and_never_gets_worse(sizes, seed):
     rng = np.random.default_rng(seed)

@@ -1,17 +1,21 @@
 """What is kept with a trial in the study, and the only lines that touch Optuna's storage.
 
     pbgi:trial       what was suggested: the point, its predicted cost, and what the policy noted (Trial.record)
-    pbgi:choosing    true while a worker is choosing the point of this trial
+    pbgi:choosing    set while a worker is choosing the point of this trial: the lock it holds meanwhile, or true
     pbgi:price       what the trial is charged, where that is known and no cost was told
     pbgi:ended       the trial failed and its worker lived to say so
+    pbgi:abandoned   the trial is being failed by another than its worker
+    pbgi:late        the number of a failed trial whose result this one is
 
 These are system attributes, which come with the trials that a worker reads anyway. Optuna hands a sampler a study and a
 frozen trial and has no public way to write to either; the three attributes with an underscore that are used here, and
-nowhere else, are those by which Optuna's own samplers keep what they must remember.
+nowhere else, are those by which Optuna's own samplers keep what they must remember. A fourth leads from the cache that
+Optuna puts before a database to the database; where it leads nowhere, there is no lock, and all else works.
 
 Each line may be done twice with the same effect, so a database server that goes away is asked again for a while.
 """
 
+import contextlib
 import math
 import sqlite3
 import time
@@ -19,18 +23,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
-from optuna.exceptions import StorageInternalError
+from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from optuna.logging import get_logger
+from optuna.storages import RDBStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from pbgi.errors import InvalidInputError
-from pbgi.history import Note
+from pbgi.notes import Note
 from pbgi.stopping import StopReason
 
 T = TypeVar("T")
 
 TRIAL_KEY, CHOOSING_KEY, PRICE_KEY, ENDED_KEY = "pbgi:trial", "pbgi:choosing", "pbgi:price", "pbgi:ended"
+ABANDONED_KEY, LATE_KEY = "pbgi:abandoned", "pbgi:late"
 STOP_KEY = "pbgi:stop"
 """The user attribute of a study that holds why it was stopped: rule, message and numbers."""
 # Less than `turn.PATIENCE`: nobody takes a worker that waits for the server for one that was killed.
@@ -179,6 +185,34 @@ def exists(study: Study, number: int) -> bool:
 def keep(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
     """Store an attribute with a trial that is not finished."""
     patiently(lambda: study._storage.set_trial_system_attr(trial._trial_id, key, value))
+
+
+def note(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
+    """Store an attribute of the user's with a trial that is not finished."""
+    patiently(lambda: study._storage.set_trial_user_attr(trial._trial_id, key, value))
+
+
+def add_trial(study: Study, trial: FrozenTrial) -> FrozenTrial:
+    """Add a trial, once: a server that went away in between is not asked again, for it may have been added."""
+    return study._storage.get_trial(study._storage.create_new_trial(study._study_id, template_trial=trial))
+
+
+def clear_mark(study: Study, trial: FrozenTrial) -> None:
+    """Take away the mark of a trial; its worker, if it is only slow, notices when it has chosen."""
+    with contextlib.suppress(UpdateFinishedTrialError):
+        keep(study, trial, CHOOSING_KEY, False)
+
+
+def has_mark(study: Study, trial: FrozenTrial, mark: Any) -> bool:
+    """Whether a trial still has the mark that was set."""
+    storage = database_of(study) or study._storage  # a cache would ask the database for the whole trial
+    return bool(patiently(lambda: storage.get_trial_system_attrs(trial._trial_id)).get(CHOOSING_KEY) == mark)
+
+
+def database_of(study: Study) -> RDBStorage | None:
+    """The database of a study; None if it has another storage, or none."""
+    backend = getattr(study._storage, "_backend", study._storage)
+    return backend if isinstance(backend, RDBStorage) else None
 
 
 def keep_suggestion(study: Study, trial: FrozenTrial, suggestion: Suggestion | None) -> None:

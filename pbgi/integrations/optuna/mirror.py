@@ -16,11 +16,12 @@ from optuna.trial import TrialState as StudyState
 
 from pbgi.cost import Cost, LearnedCost
 from pbgi.gp.config import GPConfig
-from pbgi.history import Note, Trial, TrialState
+from pbgi.history import Trial, TrialState
 from pbgi.integrations.optuna.distributions import SearchSpace
 from pbgi.integrations.optuna.kept import suggested_params
 from pbgi.integrations.optuna.ledger import Account, Ledger
 from pbgi.model import ModelKind
+from pbgi.notes import Note
 from pbgi.optimizer import Optimizer
 from pbgi.plain import Value
 from pbgi.policy import Policy
@@ -218,10 +219,18 @@ def _outcome(account: Account) -> tuple[TrialState, float | None]:
 
 
 def _record(search_space: SearchSpace, account: Account, point: Mapping[str, Value]) -> Mapping[str, Note]:
-    """What was noted of the trial, if it was of this point in this space: a user may have fixed some parameters."""
-    suggestion = account.suggestion
+    """What was noted of the trial, if it was of this point in this space: a user may have fixed some parameters.
+
+    What was noted in a narrower range says little of a wider one: length scales, a rate that has fallen, that nothing
+    was worth its price.
+    """
+    suggestion, distributions = account.suggestion, search_space.distributions
     if suggestion is None or suggestion.params.keys() != search_space.axes.keys():
         return {}
-    distributions = search_space.distributions
+    if any(
+        distribution != distributions.get(name, distribution)
+        for name, distribution in account.trial.distributions.items()
+    ):
+        return {}
     external = {name: distributions[name].to_external_repr(x) for name, x in suggestion.params.items()}
     return suggestion.record if search_space.to_engine(external) == point else {}
