@@ -58,7 +58,6 @@ class StudySettings:
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> "StudySettings":
         """What `to_plain` wrote, checked."""
-        data = {"price": None, **data}  # what was kept before prices were
         require_fields("settings of the study", data, FIELDS)
         read = {"space": Space.from_json(data["space"]), "policy": from_plain("policy", data["policy"], POLICIES)}
         return cls(**{**data, **read})
