@@ -2,9 +2,9 @@
 
 `pbgi` has one form of each acquisition function, the stable one. The study of log-scaling compares it with the textbook
 formula, which loses its digits where little improvement is expected, and with the logarithm of that formula. And it has
-one search, which looks around the best points tried in few dimensions; the published runs climbed from Sobol points
-alone in any number of them, and the other extreme is there to compare with. Its entropy search works in standardised
-units; in those of the values it is another policy, and on uniform costs that is the published one.
+one search, which looks around the best points tried; the published runs climbed from Sobol points alone. Its entropy
+search works in standardized units; in those of the values it is another policy, and on uniform costs that is the
+published one.
 """
 
 import math
@@ -17,7 +17,6 @@ from scipy.special import ndtr
 from pbgi.acquisition import Exponential, GittinsIndex, LogExpectedImprovement
 from pbgi.arrays import Floats
 from pbgi.botorch.policies import MaxValueEntropy, MultiFidelityMaxValueEntropy
-from pbgi.botorch.searched_policy import SearchedPolicy
 from pbgi.model import Model
 from pbgi.search.maximize import Acquisition, SearchResult, build_pool
 from pbgi.snapshot import Proposal, Snapshot
@@ -213,8 +212,9 @@ class _NearBestSnapshot(Snapshot):
         return super().maximise(*arguments, **options | {"near_best": True})
 
 
-class _InUnitsOfValues(SearchedPolicy):
-    """Entropy search in the units of the values, as if they had not been standardised.
+@dataclass(frozen=True)
+class MaxValueEntropyInUnits(MaxValueEntropy):
+    """Max-value entropy search in the units of the values, as if they had not been standardized.
 
     BoTorch estimates information with samples, and the error of the estimate depends on the unit: a density is part of
     it whose weights sum to one on average only. A search for the highest estimate finds the largest errors.
@@ -234,22 +234,5 @@ class _InUnitsOfValues(SearchedPolicy):
 
 
 @dataclass(frozen=True)
-class MaxValueEntropyInUnits(_InUnitsOfValues, MaxValueEntropy):
-    """Max-value entropy search in the units of the values."""
-
-
-@dataclass(frozen=True)
-class MultiFidelityMaxValueEntropyInUnits(_InUnitsOfValues, MultiFidelityMaxValueEntropy):
+class MultiFidelityMaxValueEntropyInUnits(MultiFidelityMaxValueEntropy, MaxValueEntropyInUnits):
     """The same per cost."""
-
-
-PAPER_POLICIES: tuple[type, ...] = (
-    TextbookEI,
-    LogTextbookEI,
-    ExpLogEI,
-    DescribedPBGID,
-    SearchedFromSobol,
-    SearchedNearBest,
-    MaxValueEntropyInUnits,
-    MultiFidelityMaxValueEntropyInUnits,
-)
