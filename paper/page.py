@@ -306,10 +306,8 @@ def _seconds(curves: Sequence[CurveSummary], variant: str) -> str:
     for theirs in published_curves():
         if theirs.quantity != "seconds":
             continue
-        own = (c for c in curves if c.panel == theirs.panel and c.policy == theirs.policy)
-        measured = [c for c in own if c.seconds is not None]
-        quiet = [c for c in measured if c.experiment == "timing"]  # other experiments shared their machine
-        curve = best_of_panel(quiet or measured, theirs.panel, variant).get(theirs.policy)
+        timed = [curve for curve in curves if curve.seconds is not None]
+        curve = best_of_panel(timed, theirs.panel, variant).get(theirs.policy)
         if curve is not None and curve.seconds is not None:
             paper, ours = float(theirs.median.mean()), float(curve.seconds.median.mean())
             times = f"{paper / ours:,.0f}" if paper > 10 * ours else f"{paper / ours:.1f}"

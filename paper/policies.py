@@ -9,6 +9,7 @@ published one.
 
 import math
 from dataclasses import dataclass, fields
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -130,15 +131,12 @@ class DescribedPBGID:
         return Proposal(found.x, _expected_cost(snapshot, found.x), {"index": found.value, "cost_scale": cost_scale})
 
     def _n_fired(self, snapshot: Snapshot) -> int:
-        fired, best = 0, -math.inf
-        for trial in snapshot.trials:
-            value = snapshot.value_of(trial)
-            if value is None:
-                continue
-            index = trial.record.get("index", math.inf)
-            fired += isinstance(index, float) and best >= index
-            best = max(best, value)
-        return fired
+        valued = [(trial, value) for trial in snapshot.trials if (value := snapshot.value_of(trial)) is not None]
+        best_before = accumulate((value for _, value in valued), max, initial=-math.inf)
+        indices = (trial.record.get("index") for trial, _ in valued)
+        return sum(
+            isinstance(index, float) and best >= index for index, best in zip(indices, best_before, strict=False)
+        )
 
 
 @dataclass(frozen=True)

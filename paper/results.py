@@ -26,7 +26,7 @@ RESULTS = Path(__file__).parent / "results"
 SMOKE = RESULTS / "smoke"
 DIGITS = 7
 KEPT = ("key", "problem", "dim", "cost", "policy", "variant", "seed", "budget", "unit", "direction", "optimum")
-TIMING = "timing"  # the one experiment that plots the seconds of each suggestion
+TIMING = "timing"  # the one experiment of which the seconds of each suggestion are plotted: its machine was quiet
 
 
 class Store:

@@ -19,7 +19,7 @@ from paper.curves import (
     suggestion_seconds,
 )
 from paper.reference import Panel, Quantity, grid_for, published, published_seconds
-from paper.results import RESULTS, Store
+from paper.results import RESULTS, TIMING, Store
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 
@@ -42,7 +42,7 @@ class CurveSummary:
         seeds: Sorted.
         wall_seconds: Of all its runs together.
         suggest_seconds: Median over all suggestions of all seeds.
-        iterations: Grid of `seconds`; empty unless the paper's timing figure has this panel.
+        iterations: Grid of `seconds`; empty but for the experiment of timing.
         seconds: Statistics of seconds per suggestion.
     """
 
@@ -130,7 +130,8 @@ def _summary(
     quantity = _quantity(panel, runs.values())
     grid = grid_for(panel, policy, _budget(runs.values()))
     seconds = np.concatenate([suggestion_seconds(record) for record in runs.values()])
-    timing = published_seconds(panel).get(policy)
+    # Of other experiments than that of timing only the median is kept, which would look like a flat curve.
+    timing = published_seconds(panel).get(policy) if experiment == TIMING else None
     return CurveSummary(
         experiment=experiment,
         panel=panel,

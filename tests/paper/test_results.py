@@ -108,6 +108,15 @@ def test_results_in_git_belong_to_runs_of_today(path):
         assert labels == tuple(kept[name] for name in ("problem", "dim", "cost", "policy", "variant", "seed"))
 
 
+def test_results_and_figures_in_git_are_small():
+    """Every clone has all of them, of every commit: at most 5 MB together."""
+    root = RESULTS.parents[1]
+    folders = ("docs/images/*", "docs/images/paper/*", "paper/reference/*", "paper/results/*", "benchmarks/results/*")
+    paths = [path for pattern in folders for path in root.glob(pattern) if path.is_file()]
+    assert len(paths) > 50
+    assert sum(path.stat().st_size for path in paths) <= 5_000_000
+
+
 def test_a_line_in_git_is_plain_json():
     for path in RESULTS.glob("*.jsonl"):
         for text in path.read_text(encoding="utf-8").splitlines():

@@ -4,6 +4,7 @@ import pytest
 from toy_runs import record
 
 from paper.reference import Panel
+from paper.results import TIMING
 from paper.summary import best_of_panel, summarize
 from pbgi.errors import InvalidInputError
 
@@ -32,6 +33,8 @@ def test_what_is_plotted_follows_the_reference():
 
 def test_timing_is_kept_where_the_paper_has_it():
     changes = {"problem": "Ackley", "dim": 4, "cost": "uniform", "budget": 2.0, "policy": "LogEI"}
+    assert summarize([record(costs=(1.0,) * 4, **changes)])[0].seconds is None  # of another experiment
+    changes |= {"experiment": TIMING}
     (curve,) = summarize([record(costs=(1.0,) * 4, **changes)])
     assert curve.iterations[-1] == 39.0
     assert curve.seconds.median[0] == 0.5
