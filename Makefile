@@ -3,11 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test test-slow check docs format bench paper clean
+.PHONY: help demo test test-slow test-faults check docs format bench paper clean
 
 help:
 	@echo "make demo    tune a neural network within 60 s of training, beside random search (demo-output/); two or three minutes"
 	@echo "make test    run the tests        make test-slow  the ones that take minutes"
+	@echo "make test-faults   change each message and exit code of the command line, and see a test fail; about an hour"
 	@echo "make check   format, lint, types, import direction, documentation    make format  mend the first two"
 	@echo "make docs    the documentation site, in site/"
 	@echo "make bench   speed, with its targets"
@@ -21,6 +22,9 @@ test: .venv/installed-dev
 
 test-slow: .venv/installed-dev
 	$(BIN)/python -m pytest -m slow
+
+test-faults: .venv/installed-dev
+	$(BIN)/python tests/mutation_check.py
 
 check: .venv/installed-dev docs
 	$(BIN)/ruff format --check .

@@ -2,7 +2,7 @@
 
 Random states of a run (the data sets of `quality_fit.py`, with the default model or the paper's) get an acquisition
 function: the index at several exchange rates, log EI, log EI per cost, UCB, a posterior path; cost uniform, varying
-and known, or learned. pbgi searches as its policies do (`Snapshot.maximise`). SciPy searches as in the paper: the best
+and known, or learned. pbgi searches as its policies do (`pbgi.best_point`). SciPy searches as in the paper: the best
 10 d of 200 d Sobol points, 200 iterations from each, with exact gradients, and its best counts. Differences are in
 units of the spread of the acquisition function: from the median to the largest of its finite values over SciPy's Sobol
 points.
@@ -18,6 +18,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,11 +32,12 @@ from timing import report
 import pbgi
 from pbgi.acquisition import GittinsIndex, LogExpectedImprovement, PathValue, UpperConfidenceBound
 from pbgi.arrays import Floats
+from pbgi.best_point import best_point
 from pbgi.cost import CostModel
 from pbgi.gp.config import GPConfig
 from pbgi.gp.fit import fit_gp
-from pbgi.policy import PATH_STARTS
-from pbgi.search.maximize import Acquisition, SearchResult, build_pool, default_n_sobol, default_n_starts, search
+from pbgi.policy import PATH_CLIMBS
+from pbgi.search import Acquisition, Search, SearchResult, build_pool, default_n_sobol, default_n_starts, search
 from pbgi.snapshot import Snapshot
 
 SHORT = 1e-6  # of the spread
@@ -194,13 +196,14 @@ def timed(run: Callable[[], Any]) -> tuple[Any, float]:
 
 def n_starts_of(acquisition: Acquisition, d: int) -> int:
     """As the policies have it."""
-    return default_n_starts(d) * (PATH_STARTS if isinstance(acquisition, PathValue) else 1)
+    return default_n_starts(d) * (PATH_CLIMBS if isinstance(acquisition, PathValue) else 1)
 
 
 def found_in(state: State, rng: np.random.Generator, near_best: bool = True) -> SearchResult:
     """What a policy finds; or what a search finds that does not begin near the best points."""
-    acquisition, d = state.acquisition, state.data.X.shape[1]
-    return state.snapshot.maximise(acquisition, rng, n_starts=n_starts_of(acquisition, d), near_best=near_best)
+    acquisition = state.acquisition
+    times = PATH_CLIMBS if isinstance(acquisition, PathValue) else 1
+    return best_point(replace(state.snapshot, search=Search(near_best=near_best)), acquisition, rng, times_climbs=times)
 
 
 def compare(number: int, seed: int, near_best: bool) -> Row:

@@ -8,7 +8,7 @@ published one.
 """
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,10 @@ from scipy.special import ndtr
 
 from pbgi.acquisition import Exponential, GittinsIndex, LogExpectedImprovement
 from pbgi.arrays import Floats
+from pbgi.best_point import best_point
 from pbgi.botorch.policies import MaxValueEntropy, MultiFidelityMaxValueEntropy
 from pbgi.model import Model
-from pbgi.search.maximize import Acquisition, SearchResult, build_pool
+from pbgi.search import Acquisition, Search
 from pbgi.snapshot import Proposal, Snapshot
 
 if TYPE_CHECKING:
@@ -71,8 +72,8 @@ class OffsetLogarithm:
         return np.log(value + self.offset), gradient / (value + self.offset)[:, None]
 
 
-def _best_point(snapshot: Snapshot, acquisition: Acquisition, rng: np.random.Generator) -> Proposal | None:
-    found = snapshot.maximise(acquisition, rng)
+def _propose_best(snapshot: Snapshot, acquisition: Acquisition, rng: np.random.Generator) -> Proposal | None:
+    found = best_point(snapshot, acquisition, rng)
     return None if found.x is None else Proposal(found.x, _expected_cost(snapshot, found.x))
 
 
@@ -86,7 +87,7 @@ class TextbookEI:
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point where the formula is highest."""
-        return _best_point(snapshot, TextbookImprovement(snapshot.model, snapshot.best_warped), rng)
+        return _propose_best(snapshot, TextbookImprovement(snapshot.model, snapshot.best_warped), rng)
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class LogTextbookEI:
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point where the logarithm is highest."""
         formula = TextbookImprovement(snapshot.model, snapshot.best_warped)
-        return _best_point(snapshot, OffsetLogarithm(formula, self.offset), rng)
+        return _propose_best(snapshot, OffsetLogarithm(formula, self.offset), rng)
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class ExpLogEI:
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest EI."""
         log_ei = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_warped)
-        return _best_point(snapshot, Exponential(log_ei), rng)
+        return _propose_best(snapshot, Exponential(log_ei), rng)
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ class DescribedPBGID:
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest index at the current lambda."""
         cost_scale = self.initial_cost_scale / self.decay ** self._n_fired(snapshot)
-        found = snapshot.maximise(GittinsIndex(snapshot.model, snapshot.price, cost_scale), rng)
+        found = best_point(snapshot, GittinsIndex(snapshot.model, snapshot.price, cost_scale), rng)
         if found.x is None:
             return None
         return Proposal(found.x, _expected_cost(snapshot, found.x), {"index": found.value, "cost_scale": cost_scale})
@@ -155,8 +156,8 @@ class SearchedFromSobol:
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """What the policy proposes."""
-        sizes = self.n_points_per_dimension, self.n_climbs_per_dimension
-        proposal: Proposal | None = self.policy.propose(_SobolSnapshot(**_known(snapshot), sizes=sizes), rng)
+        search = Search(self.n_points_per_dimension, self.n_climbs_per_dimension, near_best=False)
+        proposal: Proposal | None = self.policy.propose(replace(snapshot, search=search), rng)
         return proposal
 
 
@@ -172,42 +173,8 @@ class SearchedNearBest:
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """What the policy proposes."""
-        proposal: Proposal | None = self.policy.propose(_NearBestSnapshot(**_known(snapshot)), rng)
+        proposal: Proposal | None = self.policy.propose(replace(snapshot, search=Search(near_best=True)), rng)
         return proposal
-
-
-def _known(snapshot: Snapshot) -> dict[str, Any]:
-    return {field.name: getattr(snapshot, field.name) for field in fields(Snapshot)}
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _SobolSnapshot(Snapshot):
-    """A snapshot with the first search; the sizes are the points and the climbs per dimension."""
-
-    sizes: tuple[int, int]
-
-    def maximise(
-        self,
-        acquisition: Acquisition,
-        rng: np.random.Generator,
-        pool: Floats | None = None,
-        former_maximisers: Floats | None = None,  # noqa: ARG002 (they are near the data)
-        n_starts: int | None = None,
-        near_best: bool = True,  # noqa: ARG002
-    ) -> SearchResult:
-        """The best point that climbs from Sobol points reach."""
-        d = self.space.dimension
-        pool = build_pool(d, rng, n_sobol=self.sizes[0] * d) if pool is None else pool
-        return super().maximise(acquisition, rng, pool, n_starts=n_starts or self.sizes[1] * d)
-
-
-@dataclass(frozen=True, eq=False)
-class _NearBestSnapshot(Snapshot):
-    """A snapshot with the second search."""
-
-    def maximise(self, *arguments: Any, **options: Any) -> SearchResult:
-        """The best point that climbs from there reach."""
-        return super().maximise(*arguments, **options | {"near_best": True})
 
 
 @dataclass(frozen=True)
@@ -225,7 +192,7 @@ class MaxValueEntropyInUnits(MaxValueEntropy):
 
         model: Any = snapshot.model  # a GP, or there would be no surrogate; no trial is running in the paper's runs
         surrogate = surrogate._replace(
-            model=botorch_model(model, snapshot.X, snapshot.warped),
+            model=botorch_model(model),
             training=surrogate.training._replace(centre=0.0, scale=1.0),
         )
         return super()._acquisition(surrogate, snapshot, rng)

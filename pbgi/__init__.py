@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from pbgi.cost import KnownCost, LearnedCost, UniformCost
     from pbgi.errors import (
+        BrokenFunctionError,
         InvalidInputError,
         NothingLeftError,
         PbgiError,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "cost": ("KnownCost", "LearnedCost", "UniformCost"),
     "errors": (
+        "BrokenFunctionError",
         "InvalidInputError",
         "NothingLeftError",
         "PbgiError",
@@ -51,6 +53,7 @@ _HOMES = {
 }
 
 __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
+    "BrokenFunctionError",
     "BudgetSpent",
     "Categorical",
     "EI",

@@ -10,11 +10,12 @@ from pbgi.errors import UnknownArgumentError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+C = TypeVar("C", bound=type)
 
 
 def refuse_unknown_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """The function, with an `UnknownArgumentError` where Python would raise a bare TypeError."""
-    known = [name for name in signature(function).parameters if name != "self"]
+    known = [name for name in signature(function).parameters if name not in ("self", "cls")]
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -26,3 +27,9 @@ def refuse_unknown_arguments(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **kwargs)
 
     return checked
+
+
+def checks_arguments(cls: C) -> C:
+    """The class, a dataclass, say, with the same for what it is made of."""
+    cls.__init__ = refuse_unknown_arguments(cls.__init__)  # type: ignore[misc]
+    return cls

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from pbgi.arguments import checks_arguments
 from pbgi.arrays import Bools, Floats
 from pbgi.cost_function import Price, PriceFunction
 from pbgi.gp.algebra import rounded
@@ -62,6 +63,7 @@ class CostModel(Protocol):
         """Logarithm of what the cost of one trial exceeds with the probability of a Gaussian beyond z deviations."""
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class UniformCost:
     """Every trial costs one unit: a budget is a number of trials."""
@@ -71,6 +73,7 @@ class UniformCost:
         return _Uniform()
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class KnownCost:
     """A price known beforehand.
@@ -89,6 +92,7 @@ class KnownCost:
         return _Known(Price(space, self.price, self.vectorised))
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class LearnedCost:
     """A cost learned from what was paid: the logarithm is a line in the coordinates plus a Gaussian process.

@@ -1,7 +1,6 @@
 """A price known beforehand, as any Python function of the parameters: its logarithm, with a gradient by differences."""
 
 import math
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Float
-from pbgi.plain import unboxed
+from pbgi.plain import as_float, is_real, unboxed
 from pbgi.space import MAX_GRID, Space
 
 PriceFunction = Callable[[Mapping[str, Any]], Any]
@@ -76,10 +75,10 @@ class Price:
     def _checked(self, params: Mapping[str, Any]) -> float:
         price = self._function(params)
         plain: Any = unboxed(price)
-        number = isinstance(plain, int | float) and not isinstance(plain, bool)
-        if not number or not 0 < plain <= sys.float_info.max:
+        number = as_float(plain) if is_real(plain) else math.nan
+        if not 0.0 < number < math.inf:
             raise InvalidInputError(f"{RULE}; at {params} it is {price!r}")
-        return float(plain)
+        return number
 
     def _log_of_columns(self, X: Floats) -> Floats:
         prices = np.asarray(self._function(self._space.columns(X)))

@@ -1,6 +1,7 @@
 """Every error this package raises on purpose.
 
     PbgiError
+    ├── BrokenFunctionError (RuntimeError) the function to minimize has failed again and again
     ├── InvalidInputError (ValueError)    an argument breaks a stated rule
     ├── NothingLeftError (RuntimeError)   there is no point left to suggest
     ├── TrialStateError (RuntimeError)    a trial cannot go from the state it is in to the one asked for
@@ -14,6 +15,10 @@ A message states the rule, the value received and, where there is one, the way o
 
 class PbgiError(Exception):
     """Base of all errors raised by pbgi."""
+
+
+class BrokenFunctionError(PbgiError, RuntimeError):
+    """The function to minimize has failed again and again and never gave a value; the message holds its traceback."""
 
 
 class InvalidInputError(PbgiError, ValueError):

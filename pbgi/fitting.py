@@ -13,8 +13,9 @@ from pbgi.arrays import Floats
 from pbgi.cost import CostModel, LearnedCost, UniformCost
 from pbgi.gp.config import GPConfig
 from pbgi.gp.warp import IDENTITY, Warp, fit_warp
-from pbgi.history import Note, Trial
+from pbgi.history import Trial
 from pbgi.model import MOST_VALUES, Model, fit_model, last_noted, last_number, noted, seen_by_model
+from pbgi.notes import COST_MODEL, COST_MODEL_SIZE, VALUE_MODEL, VALUE_MODEL_SIZE, Note
 from pbgi.settings import Settings
 
 # From so many values on the model is fitted anew only when there are this many times as many as at its last fit, or
@@ -22,9 +23,6 @@ from pbgi.settings import Settings
 MANY_VALUES, VALUE_REFIT = 250, 1.02
 # How costs vary is soon known: fitting it at every step would take a fifth of the time of a suggestion.
 COST_REFIT = 1.1
-# Names of notes: hyperparameters, and how many trials they were fitted to.
-VALUE_MODEL, VALUE_SIZE = "value_model", "value_model_size"
-COST_MODEL, COST_SIZE = "cost_model", "cost_model_size"
 
 Rows = Callable[[tuple[Trial, ...]], Floats]
 """The points of trials in the unit cube, (n, d)."""
@@ -52,7 +50,7 @@ class FittedValues:
 def fit_values(settings: Settings, trials: tuple[Trial, ...], completed: tuple[Trial, ...], rows: Rows) -> FittedValues:
     """Fit the model of values to completed trials."""
     kind, start = settings.model, last_noted(trials, VALUE_MODEL, settings.space.dimension)
-    n_fitted = int(last_number(trials, VALUE_SIZE, 0.0))
+    n_fitted = int(last_number(trials, VALUE_MODEL_SIZE, 0.0))
     due = start is None or refit_is_due(larger_is_better(completed, settings.sign), n_fitted)
     if not due and isinstance(kind, GPConfig) and kind.hyperparameters is None:
         kind = replace(kind, hyperparameters=start)
@@ -64,7 +62,9 @@ def fit_values(settings: Settings, trials: tuple[Trial, ...], completed: tuple[T
     model = fit_model(kind, X, warped, categorical=settings.space.categorical, start=start)
     found = noted(model.hyperparameters)
     size = float(len(completed) if due else n_fitted)
-    return FittedValues(X, warped, warp, model, {} if found is None else {VALUE_MODEL: found, VALUE_SIZE: size})
+    return FittedValues(
+        X, warped, warp, model, {} if found is None else {VALUE_MODEL.name: found, VALUE_MODEL_SIZE.name: size}
+    )
 
 
 def refit_is_due(values: Floats, n_fitted: int) -> bool:
@@ -85,7 +85,7 @@ def fit_costs(settings: Settings, trials: tuple[Trial, ...], rows: Rows) -> Cost
     paid = paid_trials(trials)
     kind = settings.cost or (LearnedCost() if paid else UniformCost())
     start = last_noted(trials, COST_MODEL, settings.space.dimension)
-    due = len(paid) >= COST_REFIT * last_number(trials, COST_SIZE, 0.0)
+    due = len(paid) >= COST_REFIT * last_number(trials, COST_MODEL_SIZE, 0.0)
     config = GPConfig() if due else GPConfig(hyperparameters=start)
     seen = paid[-MOST_VALUES:]
     return kind.fit(settings.space, rows(seen), np.array([t.cost for t in seen], float), config, start)
@@ -97,11 +97,10 @@ def cost_notes(settings: Settings, trials: tuple[Trial, ...], cost: CostModel) -
     if found is None:
         return {}
     fitted = cost.hyperparameters != last_noted(trials, COST_MODEL, settings.space.dimension)
-    size = float(len(paid_trials(trials))) if fitted else last_number(trials, COST_SIZE, 0.0)
-    return {COST_MODEL: found, COST_SIZE: size}
+    size = float(len(paid_trials(trials))) if fitted else last_number(trials, COST_MODEL_SIZE, 0.0)
+    return {COST_MODEL.name: found, COST_MODEL_SIZE.name: size}
 
 
 def paid_trials(trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
-    """Trials that say what a trial costs. Failures say little of it: they count only while there is nothing else."""
-    known = tuple(t for t in trials if t.cost is not None)
-    return tuple(t for t in known if t.value is not None) or known
+    """Trials that say what a success costs: a crash after a second says nothing of what the hours after it cost."""
+    return tuple(t for t in trials if t.cost is not None and t.value is not None)

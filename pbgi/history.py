@@ -6,27 +6,26 @@ JSON goes on as if it had never stopped. A trial is a frozen record; the history
     add_running -> RUNNING --complete--> COMPLETE      a finite value
                            --complete--> FAILED        a value that is NaN or infinite: recorded, never an error
                            --fail------> FAILED
+                           --interrupt-> INTERRUPTED   ended from outside: charged, and it says nothing of its point
     add_external -> COMPLETE or FAILED                 an observation from elsewhere: it informs, nobody pays for it
 
-A finished trial stays as it is. Telling it the same again changes nothing; telling it something else is an error. Every
+A trial that has a value stays as it is. Telling it the same again changes nothing; telling it something else is an
+error. One that ended without a value takes one that comes late: its worker may have been given up too early. Every
 method checks all of its arguments before it changes anything.
 """
 
 import math
-import numbers
 import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 import numpy as np
 
 from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
-from pbgi.plain import Value, plain_value, require_fields
-
-Note: TypeAlias = float | list[float]
-"""What a policy or a stop rule remembers of a trial, under a name."""
+from pbgi.notes import Note
+from pbgi.plain import Value, as_float, is_real, plain_value, require_fields
 
 
 class TrialState(StrEnum):
@@ -35,6 +34,10 @@ class TrialState(StrEnum):
     RUNNING = "running"
     COMPLETE = "complete"
     FAILED = "failed"
+    INTERRUPTED = "interrupted"
+
+
+WITHOUT_VALUE = (TrialState.FAILED, TrialState.INTERRUPTED)
 
 
 class Params(dict[str, Value]):
@@ -59,11 +62,14 @@ class Trial:
         params: The point, read-only.
         state: Where it stands.
         value: The outcome; None unless COMPLETE.
-        cost: What it cost; None while RUNNING and where it was not told.
+        cost: What it cost; None while RUNNING and where it was not told. That of a COMPLETE trial is an observation of
+            what a success costs, that of others is not.
         predicted_cost: What it was expected to cost when it was handed out; None if nothing was predicted.
         external: An observation from elsewhere: it informs the models and is not charged.
         message: Why it failed, if that is known.
         record: What the policy noted when it proposed the point, by name; part of the state of a run.
+        charge: What the budget pays for it where that is not its cost: nobody saw what it cost, or it is the last of
+            several attempts. Nothing is learned from it.
     """
 
     number: int
@@ -75,6 +81,7 @@ class Trial:
     external: bool = False
     message: str | None = None
     record: Mapping[str, Note] = field(default_factory=dict, hash=False)
+    charge: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "params", Params(self.params))
@@ -83,13 +90,13 @@ class Trial:
     def charged(self) -> float:
         """What the budget pays for this trial: nothing while it runs or if it is external.
 
-        A finished trial whose cost was not told is charged its predicted cost: what was reserved for it stays taken,
-        since a crash that reports no cost was not free. Where nothing was predicted either, it is charged 0.
+        A finished trial is charged its charge, its cost, or where neither was told its predicted cost: what was
+        reserved for it stays taken, since a crash that reports no cost was not free. Without any of them it is free.
         """
         if self.external or self.state is TrialState.RUNNING:
             return 0.0
-        known = self.predicted_cost if self.cost is None else self.cost
-        return 0.0 if known is None else known
+        known = (self.charge, self.cost, self.predicted_cost)
+        return next((amount for amount in known if amount is not None), 0.0)
 
     @property
     def reserved(self) -> float:
@@ -148,6 +155,11 @@ class History:
         known = f"numbers go from 0 to {len(self._trials) - 1}" if self._trials else "there are no trials yet"
         raise UnknownTrialError(f"a trial must be one of this history; got number {number!r}; {known}")
 
+    @property
+    def interrupted(self) -> tuple[Trial, ...]:
+        """Trials that were ended from outside before they could say anything."""
+        return self._in_state(TrialState.INTERRUPTED)
+
     def add_running(
         self,
         params: Mapping[str, Value],
@@ -167,36 +179,48 @@ class History:
             trial = replace(trial, state=TrialState.FAILED, value=None, message=_not_finite(value))
         return self._put(trial)
 
-    def complete(self, number: int, value: float, cost: float | None = None) -> Trial:
-        """Record the outcome of a running trial; a value that is NaN or infinite fails the trial.
+    def complete(self, number: int, value: float, cost: float | None = None, charge: float | None = None) -> Trial:
+        """Record the outcome of a trial; a value that is NaN or infinite fails the trial.
 
         Args:
-            number: Which trial; trials may end in any order.
+            number: Which trial; trials may end in any order. One that ended without a value takes it late.
             value: The outcome, a real number.
             cost: What it cost, positive and finite, or None: not known.
+            charge: What the budget pays for it, if that is not its cost; not negative.
 
         Returns:
             The finished trial; if it was finished with this value and this cost before, as it was.
 
         Raises:
             UnknownTrialError: There is no such trial.
-            InvalidInputError: The value or the cost breaks its rule.
-            TrialStateError: The trial has failed, or has another value or cost.
+            InvalidInputError: The value, the cost or the charge breaks its rule.
+            TrialStateError: The trial has another value or cost.
         """
-        trial, value, cost = self.trial(number), check_value(value), check_cost(cost)
+        trial, value, cost, charge = self.trial(number), check_value(value), check_cost(cost), check_charge(charge)
         if not math.isfinite(value):
-            return self.fail(number, cost, _not_finite(value))
-        return self._finish(trial, replace(trial, state=TrialState.COMPLETE, value=value, cost=cost))
+            return self.fail(number, cost, _not_finite(value), charge)
+        if cost is None and charge is None and trial.state in WITHOUT_VALUE:
+            charge = trial.charged  # what was charged when it was given up
+        outcome = replace(trial, state=TrialState.COMPLETE, value=value, cost=cost, charge=charge, message=None)
+        return self._finish(trial, outcome)
 
-    def fail(self, number: int, cost: float | None = None, message: str | None = None) -> Trial:
-        """Record that a running trial ended without a value.
+    def fail(
+        self, number: int, cost: float | None = None, message: str | None = None, charge: float | None = None
+    ) -> Trial:
+        """Record that a trial ended without a value.
 
         Arguments, result and errors are those of `complete`. Of two messages for one failure the first stays.
         """
-        trial, cost = self.trial(number), check_cost(cost)
-        if message is not None and not isinstance(message, str):
-            raise InvalidInputError(f"message must be a str or None; got {message!r}")
-        return self._finish(trial, replace(trial, state=TrialState.FAILED, value=None, cost=cost, message=message))
+        return self._end_without_value(TrialState.FAILED, number, cost, message, charge)
+
+    def interrupt(
+        self, number: int, cost: float | None = None, message: str | None = None, charge: float | None = None
+    ) -> Trial:
+        """Record that a trial was ended from outside: it is charged, and says nothing of its point.
+
+        Arguments, result and errors are those of `fail`.
+        """
+        return self._end_without_value(TrialState.INTERRUPTED, number, cost, message, charge)
 
     def to_json(self) -> dict[str, Any]:
         """The history as plain JSON values."""
@@ -237,13 +261,27 @@ class History:
         self._trials[trial.number : trial.number + 1] = [trial]
         return trial
 
+    def _end_without_value(
+        self, state: TrialState, number: int, cost: float | None, message: str | None, charge: float | None
+    ) -> Trial:
+        trial, cost, charge = self.trial(number), check_cost(cost), check_charge(charge)
+        if message is not None and not isinstance(message, str):
+            raise InvalidInputError(f"message must be a str or None; got {message!r}")
+        outcome = replace(trial, state=state, value=None, cost=cost, charge=charge, message=message)
+        return self._finish(trial, outcome)
+
     def _finish(self, trial: Trial, outcome: Trial) -> Trial:
-        if trial.state is TrialState.RUNNING:
+        late = trial.state in WITHOUT_VALUE and outcome.state is TrialState.COMPLETE and not trial.external
+        if trial.state is TrialState.RUNNING or late:
             return self._put(outcome)
-        if (trial.state, trial.value, trial.cost) == (outcome.state, outcome.value, outcome.cost):
+        if _said(trial) == _said(outcome) and outcome.charge in (None, trial.charge):
             return trial
         rule = f"trial {trial.number} is finished and stays as it is: {_outcome(trial)}"
         raise TrialStateError(f"{rule}; got {_outcome(outcome)}; report a new observation of the point instead")
+
+
+def _said(trial: Trial) -> tuple[object, ...]:
+    return trial.state, trial.value, trial.cost
 
 
 # Rules for what is told --------------------------------------------------------------------------------------------
@@ -253,12 +291,12 @@ def check_value(value: object, name: str = "value") -> float:
     """The outcome of a trial as a float. NaN and infinite values pass: they fail the trial, not the run.
 
     Raises:
-        InvalidInputError: Not a real number (int, float, NumPy scalar, array of shape ()).
+        InvalidInputError: Not a real number (int, float, Decimal, Fraction, NumPy scalar, array of shape ()).
     """
     number = _unboxed(value)
-    if isinstance(number, bool) or not isinstance(number, numbers.Real):
+    if not is_real(number):
         raise InvalidInputError(f"{name} must be a real number; got {value!r}; use fail() for a trial without a value")
-    return _float(number)
+    return as_float(number)
 
 
 def check_cost(cost: object, name: str = "cost") -> float | None:
@@ -270,10 +308,19 @@ def check_cost(cost: object, name: str = "cost") -> float | None:
     if cost is None:
         return None
     number = _unboxed(cost)
-    real = isinstance(number, numbers.Real) and not isinstance(number, bool)
-    if not real or not 0.0 < _float(number) < math.inf:
+    if not is_real(number) or not 0.0 < as_float(number) < math.inf:
         raise InvalidInputError(f"{name} must be a positive, finite number; got {cost!r}; leave it out if not known")
-    return _float(number)
+    return as_float(number)
+
+
+def check_charge(charge: object, name: str = "charge") -> float | None:
+    """What a trial is charged as a float; None, for its cost, and 0, for nothing, pass.
+
+    Raises:
+        InvalidInputError: Neither None nor a finite real number that is not negative.
+    """
+    number = _unboxed(charge)
+    return 0.0 if is_real(number) and number == 0 else check_cost(charge, name)
 
 
 def _check_params(name: str, params: object) -> dict[str, Value]:
@@ -300,13 +347,6 @@ def _unboxed(value: Any) -> object:
     return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
 
 
-def _float(number: Any) -> float:
-    try:
-        return float(number)
-    except OverflowError:  # an int beyond the largest float
-        return math.inf if number > 0 else -math.inf
-
-
 def _not_finite(value: float) -> str:
     return f"the value of a trial must be finite; got {value!r}"
 
@@ -329,6 +369,8 @@ FIELDS = tuple(f.name for f in fields(Trial))
 
 def _read(position: int, entry: Any) -> Trial:
     """The trial at a position of the list, every field checked."""
+    if isinstance(entry, Mapping):
+        entry = {"charge": None, **entry}  # what was written before there were charges has none
     require_fields(f"trials[{position}]", entry, FIELDS)
     number, where = entry["number"], f"trial {position}"
     if type(number) is not int or number != position:
@@ -347,6 +389,7 @@ def _read(position: int, entry: Any) -> Trial:
         entry["external"],
         entry["message"],
         _check_record(f"record of {where}", entry["record"]),
+        check_charge(entry["charge"], f"charge of {where}"),
     )
     _require_consistent(where, trial)
     return trial
@@ -354,13 +397,15 @@ def _read(position: int, entry: Any) -> Trial:
 
 def _require_consistent(where: str, trial: Trial) -> None:
     """Raise unless the fields could have been written by `History`."""
-    running, complete, failed = (trial.state is state for state in TrialState)
+    running, complete = trial.state is TrialState.RUNNING, trial.state is TrialState.COMPLETE
+    said = type(trial.message) is str and trial.state in WITHOUT_VALUE
     has_value = trial.value is not None and math.isfinite(trial.value)
     rules = {
         "value": (has_value if complete else trial.value is None, "a finite number if complete, else null"),
         "cost": (not running or trial.cost is None, "null while running"),
+        "charge": (not running or trial.charge is None, "null while running"),
         "external": (type(trial.external) is bool and not (running and trial.external), "a bool, false while running"),
-        "message": (trial.message is None or (failed and type(trial.message) is str), "null, or a str if failed"),
+        "message": (trial.message is None or said, "null, or a str if it ended without a value"),
     }
     for name, (holds, rule) in rules.items():
         if not holds:

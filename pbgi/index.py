@@ -7,10 +7,10 @@ A box whose prize is N(mean, std^2) and whose opening costs `cost` has the index
 so g = mean - std * z, where z is the root of log h(z) = log(cost_scale * cost / std). Working with logarithms keeps
 every quantity finite for prices and spreads from 1e-300 to 1e300, and makes one form serve all of them.
 
-Three quantities carry the whole module, writing lam = phi/Phi and r = h/Phi = z + lam at the root z:
+Three quantities carry the whole module, writing hazard = phi/Phi and r = h/Phi = z + hazard at the root z:
 
-    dg/dmean = 1        dg/dstd = lam        dg/dlog_cost = -std * r
-    lam' = -lam * r     r' = 1 - lam * r     dz/dlog_ratio = r          (' is d/dz)
+    dg/dmean = 1        dg/dstd = hazard        dg/dlog_cost = -std * r
+    hazard' = -hazard * r     r' = 1 - hazard * r     dz/dlog_ratio = r          (' is d/dz)
 
 The family is closed under differentiation, which is why torch can differentiate it any number of times.
 
@@ -67,7 +67,7 @@ class _Point(NamedTuple):
     product: Array  # h(-a) / phi(a)
     tail: Array  # h(-a)
     h_above: Array  # h(a)
-    lam: Array  # phi(z) / Phi(z)
+    hazard: Array  # phi(z) / Phi(z)
     r: Array  # h(z) / Phi(z)
 
 
@@ -141,9 +141,9 @@ def gittins_index_and_grad(mean: Array, std: Array, log_cost: Array) -> tuple[Ar
     _require_finite("std", std, backend, "finite and not negative", least=0.0)
     _require_finite("log_cost", log_cost, backend, LOG_COST_RULE)
     with np.errstate(all="ignore"):
-        offset, lam, slope = _run(backend, _index_outputs, _index_partials, std, log_cost)
+        offset, hazard, slope = _run(backend, _index_outputs, _index_partials, std, log_cost)
         index = _at_most(backend, _at_least(backend, mean + offset, -backend.largest), backend.largest)
-    return _finish(index), _finish(lam), _finish(-slope)
+    return _finish(index), _finish(hazard), _finish(-slope)
 
 
 LOG_COST_RULE = "finite, that is, the logarithm of a positive, finite cost times a positive, finite cost_scale"
@@ -198,7 +198,7 @@ def _at(backend: _Backend, z: Array) -> _Point:
         product=product,
         tail=tail,
         h_above=h_above,
-        lam=xp.where(below, a + r, density / cdf),
+        hazard=xp.where(below, a + r, density / cdf),
         r=xp.where(below, r, h_above / cdf),
     )
 
@@ -227,13 +227,13 @@ def _start_below(backend: _Backend, log_ratio: Array) -> Array:
 
 
 def _halley(backend: _Backend, z: Array, log_ratio: Array, ratio: Array) -> Array:
-    """One Halley step on f(z) = log h(z) - log_ratio: f' = 1/r, f''/f'^2 = -(1 - lam r)."""
+    """One Halley step on f(z) = log h(z) - log_ratio: f' = 1/r, f''/f'^2 = -(1 - hazard r)."""
     xp = backend.xp
     at = _at(backend, z)
     # Below zero the large parts of f cancel first; above zero log1p keeps the digits that log(h) would round away.
     f_below = (-(0.5 * at.a) * at.a - log_ratio) + (xp.log(at.product) - LOG_SQRT_2PI)
     f = xp.where(at.below, f_below, xp.log1p((at.h_above - ratio) / ratio))
-    return z - f * at.r / (1.0 + 0.5 * f * (1.0 - at.lam * at.r))
+    return z - f * at.r / (1.0 + 0.5 * f * (1.0 - at.hazard * at.r))
 
 
 def _root(backend: _Backend, log_ratio: Array) -> _Point:
@@ -249,7 +249,7 @@ def _root(backend: _Backend, log_ratio: Array) -> _Point:
 
 
 def _root_below(backend: _Backend, log_ratio: Array) -> tuple[Array, Array, Array]:
-    """(-z, lam, r) of `_root`, to the bit, where all roots are clearly below zero: half the operations.
+    """(-z, hazard, r) of `_root`, to the bit, where all roots are clearly below zero: half the operations.
 
     Such are nearly all the points that a search for the next trial looks at.
     """
@@ -303,33 +303,33 @@ def _table() -> Array:
 
 
 def _log_h_outputs(backend: _Backend, z: Array) -> tuple[Array, ...]:
-    """(log h, its derivative 1/r, lam)."""
+    """(log h, its derivative 1/r, hazard)."""
     xp = backend.xp
     at = _at(backend, z)
     log_tail = xp.log(at.product) - LOG_SQRT_2PI - (0.5 * at.a) * at.a
     value = xp.where(at.below, log_tail, xp.log(at.h_above))
-    return _at_least(backend, value, -backend.largest), 1.0 / at.r, at.lam
+    return _at_least(backend, value, -backend.largest), 1.0 / at.r, at.hazard
 
 
 def _log_h_partials(_inputs: Sequence[Array], outputs: Sequence[Array]) -> tuple[tuple[Array, ...], ...]:
-    _, inverse_r, lam = outputs
+    _, inverse_r, hazard = outputs
     r = 1.0 / inverse_r
-    return (inverse_r,), (-inverse_r * inverse_r * (1.0 - lam * r),), (-lam * r,)
+    return (inverse_r,), (-inverse_r * inverse_r * (1.0 - hazard * r),), (-hazard * r,)
 
 
 def _inverse_outputs(backend: _Backend, log_ratio: Array) -> tuple[Array, ...]:
-    """(z, lam, r)."""
+    """(z, hazard, r)."""
     root = _root(backend, log_ratio)
-    return root.z, root.lam, root.r
+    return root.z, root.hazard, root.r
 
 
 def _inverse_partials(_inputs: Sequence[Array], outputs: Sequence[Array]) -> tuple[tuple[Array, ...], ...]:
-    _, lam, r = outputs
-    return (r,), (-lam * r * r,), (r * (1.0 - lam * r),)
+    _, hazard, r = outputs
+    return (r,), (-hazard * r * r,), (r * (1.0 - hazard * r),)
 
 
 def _index_outputs(backend: _Backend, std: Array, log_cost: Array) -> tuple[Array, ...]:
-    """(index - mean, lam, std * r).
+    """(index - mean, hazard, std * r).
 
     For z > 0 all are written around the price itself: mean - std * z would cancel, and std * z would be 0 * inf
     where std is so small that z overflows.
@@ -338,28 +338,28 @@ def _index_outputs(backend: _Backend, std: Array, log_cost: Array) -> tuple[Arra
     if xp is np and std.size and std.min() > 0:
         log_ratio = log_cost - np.log(std)
         if log_ratio.max() < CLEARLY_BELOW:
-            t, lam, r = _root_below(backend, log_ratio)
-            return std * t, lam, std * r
+            t, hazard, r = _root_below(backend, log_ratio)
+            return std * t, hazard, std * r
     certain = std == 0
     root = _root(backend, log_cost - xp.log(xp.where(certain, 1.0, std)))
     price = _at_most(backend, xp.exp(log_cost), backend.largest)
     above = certain | (root.z > 0)
-    lam = xp.where(certain, 0.0, root.lam)
+    hazard = xp.where(certain, 0.0, root.hazard)
     tail = xp.where(certain, 0.0, root.tail)
     offset = xp.where(above, std * tail - price, -std * root.z)
-    return offset, lam, xp.where(above, price + std * (lam - tail), std * root.r)
+    return offset, hazard, xp.where(above, price + std * (hazard - tail), std * root.r)
 
 
 def _index_partials(inputs: Sequence[Array], outputs: Sequence[Array]) -> tuple[tuple[Array, ...], ...]:
-    """Rows: offset, lam, slope = std * r. Columns: std, log_cost."""
+    """Rows: offset, hazard, slope = std * r. Columns: std, log_cost."""
     std, _ = inputs
-    _, lam, slope = outputs
-    # Where lam has underflowed (r > 38, or std = 0) every product with it is zero and r itself may not be finite.
-    alive = lam > 0
+    _, hazard, slope = outputs
+    # Where hazard has underflowed (r > 38, or std = 0) every product with it is zero and r itself may not be finite.
+    alive = hazard > 0
     safe_std = std.where(alive, 1.0)
     r = slope.where(alive, 0.0) / safe_std
-    lam_r_r = lam * r * r
-    return (lam, -slope), (lam_r_r / safe_std, -lam_r_r), (lam_r_r, slope * (1.0 - lam * r))
+    hazard_r_r = hazard * r * r
+    return (hazard, -slope), (hazard_r_r / safe_std, -hazard_r_r), (hazard_r_r, slope * (1.0 - hazard * r))
 
 
 # In and out ----------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from pbgi.errors import InvalidInputError
 from pbgi.gp.config import GPConfig, Hyperparameters
 from pbgi.gp.fit import fit_gp
 from pbgi.history import Trial
+from pbgi.notes import ListNote, NumberNote
 
 # Beyond so many values the model sees the best quarter of that number and the latest for the rest.
 MOST_VALUES = 2000
@@ -91,19 +92,19 @@ def noted(hyperparameters: Hyperparameters | None) -> list[float] | None:
     return [*hyperparameters.length_scales, hyperparameters.output_scale, hyperparameters.noise]
 
 
-def last_noted(trials: tuple[Trial, ...], name: str, dimension: int) -> Hyperparameters | None:
-    """The hyperparameters noted under this name by the latest trial that has them."""
+def last_noted(trials: tuple[Trial, ...], note: ListNote, dimension: int) -> Hyperparameters | None:
+    """The hyperparameters noted by the latest trial that has them."""
     for trial in reversed(trials):
-        numbers: Any = trial.record.get(name)
-        if isinstance(numbers, list) and len(numbers) == dimension + 2:
+        numbers = note.of(trial)
+        if numbers is not None and len(numbers) == dimension + 2:
             return Hyperparameters(tuple(numbers[:dimension]), numbers[dimension], numbers[dimension + 1])
     return None
 
 
-def last_number(trials: tuple[Trial, ...], name: str, default: float) -> float:
-    """The number noted under this name by the latest trial that has one."""
+def last_number(trials: tuple[Trial, ...], note: NumberNote, default: float) -> float:
+    """The number noted by the latest trial that has one."""
     for trial in reversed(trials):
-        number: Any = trial.record.get(name)
-        if isinstance(number, int | float):
-            return float(number)
+        number = note.of(trial)
+        if number is not None:
+            return number
     return default

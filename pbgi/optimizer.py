@@ -5,12 +5,13 @@ hyperparameters) and what the policy must remember is in the records of the tria
 is a function of (seed, number of trials): so the same history gives the same suggestion, bit for bit, in any process.
 """
 
+import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -21,17 +22,18 @@ from pbgi.cost import WARINESS, Cost, CostModel, KnownCost, LearnedCost, Uniform
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
 from pbgi.fitting import cost_notes, fit_costs, fit_values, paid_trials
 from pbgi.gp.config import GPConfig
-from pbgi.history import History, Note, Trial
+from pbgi.history import WITHOUT_VALUE, History, Trial, TrialState
 from pbgi.model import ModelKind
+from pbgi.notes import Note
 from pbgi.parameter import Parameter
 from pbgi.plain import Value, require_count, require_fields
 from pbgi.policy import Policy
 from pbgi.prediction import Prediction, Recommendation, predict, recommend
 from pbgi.settings import FIELDS, FORMAT, Settings
-from pbgi.snapshot import Proposal, Snapshot, failure_radius
+from pbgi.snapshot import Proposal, Snapshot, cost_of, failure_radius
 from pbgi.space import Space
 from pbgi.startup import START_SHARE, start_point
-from pbgi.stopping import Situation, StopReason, StopRule
+from pbgi.stopping import NothingLeft, Situation, StopReason, StopRule
 
 # A trial fits what is left of the budget to within this share of it: ten trials of 0.1 fit a budget of 1, whatever
 # rounding says, and so do ten trials of a learned cost that has always been the same.
@@ -45,7 +47,7 @@ class _Next:
 
     proposal: Proposal | None
     note: Mapping[str, Note]
-    nothing_left: str | None
+    nothing_left: NothingLeft | None
 
 
 class Optimizer:
@@ -93,14 +95,21 @@ class Optimizer:
 
     # Asking and telling ----------------------------------------------------------------------------------------------
 
-    def ask(self, n: int | None = None) -> Any:
-        """The next trial to run, or a list of `n` of them.
+    @overload
+    def ask(self) -> Trial: ...
+
+    @overload
+    def ask(self, n: int) -> list[Trial]: ...
+
+    @refuse_unknown_arguments
+    def ask(self, n: int | None = None) -> Trial | list[Trial]:
+        """The next trial to run, or a list of `n` of them: of fewer where there are no more, and at least of one.
 
         Raises:
             NothingLeftError: Every point has been tried, or none is expected to fit what is left of the budget.
         """
         if n is not None:
-            return [self.ask() for _ in range(require_count("n", n))]
+            return self._batch(require_count("n", n))
         upcoming = self._next()
         if upcoming.proposal is None:
             raise NothingLeftError(self._nothing_left_message(upcoming))
@@ -108,15 +117,29 @@ class Optimizer:
         params = self._space.from_unit(proposal.x)
         return self._history.add_running(params, proposal.predicted_cost, {**proposal.record, **upcoming.note})
 
+    def _batch(self, n: int) -> list[Trial]:
+        """As many trials as there are: a caller who gets none must not leave any running."""
+        batch: list[Trial] = []
+        while len(batch) < n:
+            try:
+                batch.append(self.ask())
+            except Exception:  # whatever it is, the next call of `ask` meets it again, with no trial to lose
+                if not batch:
+                    raise
+                break
+        return batch
+
+    @refuse_unknown_arguments
     def enqueue(self, params: Mapping[str, Value]) -> Trial:
         """Hand out a point of the user's choice as the next trial."""
         checked = self._space.check(params)
         predicted = None
         if self._cost_is_known(self._history.trials) and self._space.dimension:
             point = self._space.to_unit(checked)[None]
-            predicted = math.exp(float(self._cost_model(self._history.trials).log_moment(point, 1.0)[0]))
+            predicted = cost_of(float(self._cost_model(self._history.trials).log_moment(point, 1.0)[0]))
         return self._history.add_running(checked, predicted)
 
+    @refuse_unknown_arguments
     def adopt(
         self,
         params: Mapping[str, Value],
@@ -133,37 +156,88 @@ class Optimizer:
         """
         return self._history.add_running(self._space.check(params), predicted_cost, record)
 
-    def tell(self, trial: Trial | int | Mapping[str, Value], value: float, *, cost: float | None = None) -> Trial:
+    @refuse_unknown_arguments
+    def tell(
+        self,
+        trial: Trial | int | Mapping[str, Value],
+        value: float,
+        *,
+        cost: float | None = None,
+        charge: float | None = None,
+    ) -> Trial:
         """Record the value of a trial, and what it cost.
 
         Args:
             trial: A trial, its number, or a dict of parameters: an observation from elsewhere, which informs the
                 models and is not charged.
             value: The outcome. NaN or an infinity fails the trial.
-            cost: What it cost.
+            cost: What it cost: an observation that the cost model learns from.
+            charge: What the budget pays for it, where that is not its cost: nobody saw what it cost, or attempts that
+                failed came before. Nothing is learned from it.
 
         Returns:
-            The finished trial. Telling the same again changes nothing.
+            The finished trial. Telling the same again changes nothing. A trial that ended without a value, because it
+            was given up, say, takes one that comes late.
         """
         if isinstance(trial, Mapping):
+            if charge is not None:
+                raise InvalidInputError(f"charge must be None for an observation from elsewhere; got {charge!r}")
             return self._history.add_external(self._space.check(trial), value, cost)
         own = self._own(trial)
-        if cost is None and self._budget is not None and isinstance(self._settings.cost, LearnedCost | None):
+        unpaid = cost is None and charge is None and own.state not in WITHOUT_VALUE
+        if unpaid and self._budget is not None and isinstance(self._settings.cost, LearnedCost | None):
             raise InvalidInputError(
                 f"cost must be told, since the budget counts it; got cost=None for trial {own.number}; "
                 "with cost=UniformCost() the budget is a number of trials"
             )
-        return self._history.complete(own.number, value, cost)
+        return self._history.complete(own.number, value, cost, charge)
 
-    def fail(self, trial: Trial | int, *, cost: float | None = None, message: str | None = None) -> Trial:
-        """Record that a trial ended without a value; it is charged all the same, by default what was expected."""
+    @refuse_unknown_arguments
+    def fail(
+        self,
+        trial: Trial | int,
+        *,
+        cost: float | None = None,
+        message: str | None = None,
+        charge: float | None = None,
+    ) -> Trial:
+        """Record that a trial ended without a value.
+
+        It is charged all the same: the charge, else the cost, else what was expected. None of them is taken for an
+        observation of what a success costs.
+        """
         own = self._own(trial)
-        if cost is None and own.predicted_cost is None and self._budget is not None:
+        paid = self._charge_without(cost, own) if charge is None else charge
+        return self._history.fail(own.number, cost, message, paid)
+
+    @refuse_unknown_arguments
+    def interrupt(
+        self,
+        trial: Trial | int,
+        *,
+        cost: float | None = None,
+        message: str | None = None,
+        charge: float | None = None,
+    ) -> Trial:
+        """Record that a trial was ended from outside: by Ctrl-C, or because the budget was used up.
+
+        It is charged as a failed one is, and it says nothing of its point, which may be tried again.
+        """
+        own = self._own(trial)
+        paid = self._charge_without(cost, own) if charge is None else charge
+        return self._history.interrupt(own.number, cost, message, paid)
+
+    def _charge_without(self, cost: float | None, own: Trial) -> float | None:
+        """What a trial without a value is charged where neither told nor predicted: what others have cost."""
+        if cost is not None or own.predicted_cost is not None or self._budget is None or own.state in WITHOUT_VALUE:
+            return None
+        told = [trial.cost for trial in self._history.trials if trial.cost is not None]
+        if not told:
             raise InvalidInputError(
                 f"cost must be told, since the budget counts it and nothing is known of costs yet; got cost=None for "
                 f"trial {own.number}"
             )
-        return self._history.fail(own.number, cost, message)
+        return self.typical_cost or _mean(told)
 
     def should_stop(self) -> StopReason | None:
         """Why to stop now, or None."""
@@ -171,7 +245,7 @@ class Optimizer:
 
     def _stop_before_next(self) -> StopReason | None:
         upcoming = self._next()
-        if upcoming.nothing_left == "exhausted":
+        if upcoming.nothing_left is NothingLeft.EXHAUSTED:
             return StopReason("SpaceExhausted", self._nothing_left_message(upcoming))
         return self._settings.stop.reason(self._situation(upcoming))
 
@@ -239,6 +313,12 @@ class Optimizer:
         return self._history.spent
 
     @property
+    def typical_cost(self) -> float | None:
+        """What a trial that gave a value has cost on average; None while none has told its cost."""
+        costs = [trial.cost for trial in paid_trials(self._history.trials) if trial.cost is not None]
+        return _mean(costs) if costs else None
+
+    @property
     def reserved(self) -> float:
         """Expected cost of the running trials."""
         return self._history.reserved
@@ -248,6 +328,7 @@ class Optimizer:
         """What is left of the budget after reservations; None without a budget."""
         return None if self._budget is None else max(self._budget - self.spent - self.reserved, 0.0)
 
+    @refuse_unknown_arguments
     def predict(self, points: Sequence[Mapping[str, Value]]) -> Prediction:
         """What is believed of points now: the value they would give, and what they would cost.
 
@@ -278,11 +359,12 @@ class Optimizer:
 
     def _choose(self, trials: tuple[Trial, ...]) -> _Next:
         rng = np.random.default_rng([self._settings.seed, len(trials)])
-        seen = self._points(trials)
+        # A trial that was interrupted says nothing of its point, which may be tried again.
+        seen = self._points([trial for trial in trials if trial.state is not TrialState.INTERRUPTED])
         excluded = None if self._settings.model.noisy else seen
         full = len(seen) >= self._space.n_points and len(np.unique(seen, axis=0)) >= self._space.n_points
         if full and excluded is not None:
-            return _Next(None, {}, "exhausted")
+            return _Next(None, {}, NothingLeft.EXHAUSTED)
         if self._space.dimension == 0:
             return _Next(Proposal(np.empty(0), None), {}, None)
         if self._in_startup(trials):
@@ -295,23 +377,30 @@ class Optimizer:
         proposal = self._settings.policy.propose(snapshot, rng)
         if proposal is None:
             unlimited = math.isinf(snapshot.affordable)
-            return _Next(None, {}, "exhausted") if unlimited else self._last_resort(trials, seen, excluded, rng)
+            return (
+                _Next(None, {}, NothingLeft.EXHAUSTED) if unlimited else self._last_resort(trials, seen, excluded, rng)
+            )
         note = self._settings.stop.note(snapshot, rng)
         return _Next(replace(proposal, record={**proposal.record, **record}), note, None)
 
     def _in_startup(self, trials: tuple[Trial, ...]) -> bool:
-        if not self._history.completed:
+        if not self._history.completed or self._in_the_dark(trials):
             return True
         if len(trials) >= self._settings.n_startup_trials:
             return False
         return self._budget is None or self.spent + self.reserved < START_SHARE * self._budget
+
+    def _in_the_dark(self, trials: tuple[Trial, ...]) -> bool:
+        """Whether a budget must hold while nothing is known of costs: values from elsewhere may say none."""
+        return math.isfinite(self._affordable()) and not self._cost_is_known(trials)
 
     def _start(
         self, trials: tuple[Trial, ...], seen: Floats, excluded: Floats | None, rng: np.random.Generator
     ) -> Proposal | None:
         """A starting point that fits its part of the start's share, or at least what is left of that share.
 
-        While nothing is known, one that fits the budget will do.
+        While nothing has succeeded, one that fits the budget will do. While nothing is known of costs it is one around
+        the middle of the space, the further out the more have failed: a corner may cost all there is.
         """
         cost = self._cost_model(trials) if self._cost_is_known(trials) else None
         affordable = self._affordable()
@@ -320,8 +409,10 @@ class Optimizer:
             left = START_SHARE * self._budget - self.spent - self.reserved
             allowances = [left / max(self._settings.n_startup_trials - len(trials), 1), left]
             allowances += [] if self._history.completed else [affordable]
-        for allowance in allowances:
-            proposal = start_point(self._space, seen, cost, min(allowance, affordable), excluded, rng)
+        reaches = (1.0 - 0.75 ** max(len(self._history.failed), 1), 1.0) if self._in_the_dark(trials) else (1.0,)
+        for allowance, reach in itertools.product(allowances, reaches):
+            limit = min(allowance, affordable)
+            proposal = start_point(self._space, seen, cost, limit, excluded, rng, reach=reach)
             if proposal is not None:
                 return proposal
         return None
@@ -338,7 +429,7 @@ class Optimizer:
         if few_known and self._affordable() > LAST_SHARE * (self._budget or 0.0):
             cost, affordable = self._cost_model(trials), self._affordable()
             proposal = start_point(self._space, seen, cost, affordable, excluded, rng, 0.0)
-        return _Next(proposal, {}, "unaffordable" if proposal is None else None)
+        return _Next(proposal, {}, NothingLeft.UNAFFORDABLE if proposal is None else None)
 
     def _snapshot(self, trials: tuple[Trial, ...], excluded: Floats | None) -> tuple[Snapshot, dict[str, Note]]:
         values = fit_values(self._settings, trials, self._history.completed, self._points)
@@ -368,7 +459,7 @@ class Optimizer:
 
     def _cost_is_known(self, trials: tuple[Trial, ...]) -> bool:
         """Whether anything can be said of the cost of a point before the first cost was told."""
-        if any(t.cost is not None for t in trials):
+        if paid_trials(trials):
             return True
         known = isinstance(self._settings.cost, KnownCost | UniformCost)
         return known or (self._settings.cost is None and self._budget is None)
@@ -409,7 +500,7 @@ class Optimizer:
         )
 
     def _nothing_left_message(self, upcoming: _Next) -> str:
-        if upcoming.nothing_left == "exhausted":
+        if upcoming.nothing_left is NothingLeft.EXHAUSTED:
             return f"every one of the {self._space.n_points:g} points of the space has been tried"
         return f"no trial is expected to fit the {self.remaining:g} that is left of the budget of {self._budget:g}"
 
@@ -421,6 +512,7 @@ class Optimizer:
         return json.dumps(saved, allow_nan=False)
 
     @classmethod
+    @refuse_unknown_arguments
     def from_json(
         cls, text: str, *, cost: Cost | None = None, policy: Policy | None = None, model: ModelKind | None = None
     ) -> "Optimizer":
@@ -451,6 +543,10 @@ class Optimizer:
             optimizer._space.check(trial.params)
         optimizer._history = history
         return optimizer
+
+
+def _mean(costs: list[float]) -> float:
+    return math.fsum(cost / len(costs) for cost in costs)
 
 
 @cache

@@ -25,16 +25,17 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pbgi.arguments import refuse_unknown_arguments
+from pbgi.arguments import checks_arguments, refuse_unknown_arguments
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
-from pbgi.plain import Value, plain_value, set_fields, unboxed
+from pbgi.plain import Value, as_float, is_real, plain_value, set_fields, unboxed
 
 # A log level is found again while the rounding of (b + k) log(1 + k/b) stays below half a level (see `Integer`): 2^40
 # levels leave a factor of ten in the worst case.
 MAX_LEVELS = 2**40
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class Float:
     """A real number between two bounds, both included.
@@ -123,11 +124,11 @@ class Discrete:
 
     def to_unit(self, values: Sequence[Any]) -> Floats:
         """Coordinates of checked values."""
-        return self._at(np.array([self._level(value) for value in values], dtype=np.int64))
+        return self.at(np.array([self._level(value) for value in values], dtype=np.int64))
 
     def from_unit(self, units: Floats) -> list[Any]:
         """Values whose pieces of [0, 1] hold the coordinates."""
-        return [self._values[level] for level in self._levels(units).tolist()]
+        return [self._values[level] for level in self.positions(units).tolist()]
 
     def column(self, units: Floats) -> NDArray[Any]:
         """The same as an array; choices keep their types."""
@@ -135,20 +136,22 @@ class Discrete:
 
     def snap(self, units: Floats) -> Floats:
         """Coordinates of the levels whose pieces hold the given ones."""
-        return self._at(self._levels(units))
+        return self.at(self.positions(units))
 
     def grid(self) -> Floats:
         """Coordinates of all levels, rising."""
-        return self._at(np.arange(self.n_levels))
+        return self.at(np.arange(self.n_levels))
 
     def _level(self, value: Any) -> int:
         return self._values.index(value)
 
-    def _levels(self, units: Floats) -> NDArray[np.int64]:
+    def positions(self, units: Floats) -> NDArray[np.int64]:
+        """Positions of the levels whose pieces hold coordinates."""
         return np.clip(np.floor(self._unscale(units)), 0, self.n_levels - 1).astype(np.int64)
 
-    def _at(self, levels: NDArray[np.int64]) -> Floats:
-        return self._scale(levels.astype(np.float64) + 0.5)
+    def at(self, positions: NDArray[np.int64]) -> Floats:
+        """Coordinates of the levels at positions."""
+        return self._scale(np.asarray(positions, dtype=np.float64) + 0.5)
 
     def _scale(self, x: Floats) -> Floats:
         return x / self.n_levels
@@ -157,6 +160,7 @@ class Discrete:
         return units * self.n_levels
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class Integer(Discrete):
     """A whole number low, low + step, ..., high.
@@ -195,7 +199,7 @@ class Integer(Discrete):
 
     def column(self, units: Floats) -> NDArray[Any]:
         """Values at coordinates in [0, 1], as an array."""
-        return np.asarray(self.low + self.step * self._levels(units))
+        return np.asarray(self.low + self.step * self.positions(units))
 
     def check(self, value: object, name: str = "value") -> int:
         """The value as an int, or an error that calls it `name`."""
@@ -284,8 +288,6 @@ class Categorical(Discrete):
 
 
 Parameter: TypeAlias = Float | Integer | Categorical
-for _made_by_dataclass in (Float, Integer):
-    _made_by_dataclass.__init__ = refuse_unknown_arguments(_made_by_dataclass.__init__)  # type: ignore[method-assign]
 
 
 def _typed(value: object) -> tuple[type, object]:
@@ -294,12 +296,9 @@ def _typed(value: object) -> tuple[type, object]:
 
 def _real(name: str, value: object) -> float:
     # The first test only spares floats the second, which is slow; so in `_integer`.
-    if type(value) is not float and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
+    if type(value) is not float and not is_real(value):
         raise InvalidInputError(f"{name} must be a real number; got {value!r}")
-    try:
-        number = float(value)
-    except OverflowError:  # an int beyond the largest float
-        number = math.inf
+    number = as_float(value)
     if not math.isfinite(number):
         raise InvalidInputError(f"{name} must be finite; got {value!r}")
     return number + 0.0  # -0.0 becomes 0.0

@@ -1,8 +1,10 @@
 """Plain values: what survives JSON, and checks of what comes from it."""
 
 import math
+import numbers
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from decimal import Decimal
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -39,6 +41,11 @@ def unboxed(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def is_real(value: object) -> bool:
+    """Whether it is a real number of any kind: a bool is none, and a Decimal, unlike `numbers.Real`, is one."""
+    return isinstance(value, numbers.Real | Decimal) and not isinstance(value, bool)
+
+
 def set_fields(frozen: object, **fields: object) -> None:
     """Set fields of a frozen dataclass while it is being made."""
     for name, value in fields.items():
@@ -48,9 +55,20 @@ def set_fields(frozen: object, **fields: object) -> None:
 def require_positive(name: str, value: object) -> float:
     """The value as a float, if it is a positive, finite real number."""
     plain = unboxed(value)
-    if isinstance(plain, bool) or not isinstance(plain, int | float) or not 0 < plain < math.inf:
+    number = as_float(plain) if is_real(plain) else math.nan
+    if not 0.0 < number < math.inf:
         raise InvalidInputError(f"{name} must be a positive, finite number; got {value!r}")
-    return float(plain)
+    return number
+
+
+def as_float(number: Any) -> float:
+    """A real number as the nearest float; an infinity beyond the largest one, NaN for a Decimal that is no number."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+    except ValueError:  # a Decimal that signals
+        return math.nan
 
 
 def require_count(name: str, value: object) -> int:

@@ -6,8 +6,9 @@ writes into the record of the trial, so that the history is all the state there 
 
 import math
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -19,15 +20,19 @@ from pbgi.acquisition import (
     UnwarpedIndex,
     UpperConfidenceBound,
 )
+from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats
+from pbgi.best_point import best_point
 from pbgi.errors import InvalidInputError
+from pbgi.notes import COST_SCALE, INDEX, INITIAL_COST_SCALE
 from pbgi.plain import require_positive, set_fields
-from pbgi.search.maximize import Acquisition, SearchResult, default_n_starts
-from pbgi.snapshot import Proposal, Snapshot
+from pbgi.search import Acquisition, SearchResult
+from pbgi.snapshot import Proposal, Snapshot, cost_of
 
-PATH_STARTS = 6  # times as many climbs for Thompson sampling
+PATH_CLIMBS = 6  # times as many climbs for Thompson sampling
 UCB_CONFIDENCE = 0.1
 N_RANDOM = 64
+NO_NOTES: Mapping[str, float] = {}
 
 
 class Policy(Protocol):
@@ -37,26 +42,31 @@ class Policy(Protocol):
         """The next point, or None if no point is allowed."""
 
 
-def _proposal(snapshot: Snapshot, found: SearchResult, **record: float) -> Proposal | None:
+def _proposal(snapshot: Snapshot, found: SearchResult, record: Mapping[str, float] = NO_NOTES) -> Proposal | None:
     if found.x is None or not math.isfinite(found.value):
         return None
-    predicted = math.exp(float(snapshot.cost.log_moment(found.x[None], 1.0)[0]))
+    predicted = cost_of(float(snapshot.cost.log_moment(found.x[None], 1.0)[0]))
     return Proposal(found.x, predicted, record)
 
 
-def _best_point(snapshot: Snapshot, acquisition: Acquisition, rng: np.random.Generator) -> Proposal | None:
-    return _proposal(snapshot, snapshot.maximise(acquisition, rng))
+def _propose_best(snapshot: Snapshot, acquisition: Acquisition, rng: np.random.Generator) -> Proposal | None:
+    return _proposal(snapshot, best_point(snapshot, acquisition, rng))
 
 
 def _propose_by_index(
-    snapshot: Snapshot, rng: np.random.Generator, index: Acquisition, cost_scale: float, **record: float
+    snapshot: Snapshot,
+    rng: np.random.Generator,
+    index: Acquisition,
+    cost_scale: float,
+    record: Mapping[str, float] = NO_NOTES,
 ) -> Proposal | None:
     """The point of highest index; what is noted of it is in users' units."""
-    found = snapshot.maximise(index, rng)
+    found = best_point(snapshot, index, rng)
     value = float(snapshot.warp.to_values(np.array([found.value]))[0]) if math.isfinite(found.value) else found.value
-    return _proposal(snapshot, found, index=value, cost_scale=cost_scale, **record)
+    return _proposal(snapshot, found, {INDEX.name: value, COST_SCALE.name: cost_scale, **record})
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class PBGI:
     """The Pandora's Box Gittins index at a fixed exchange rate.
@@ -76,6 +86,7 @@ class PBGI:
         return _propose_by_index(snapshot, rng, index, self.cost_scale)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class PBGID:
     """The index at an exchange rate that falls whenever the search would have stopped at the current one.
@@ -111,27 +122,27 @@ class PBGID:
             return None
         # Written so that it underflows, quietly, where decay ** n would overflow.
         cost_scale = max(initial * (1.0 / self.decay) ** self._n_fired(snapshot), sys.float_info.min)
-        record = {"initial_cost_scale": initial} if kept else {}
+        record = {INITIAL_COST_SCALE.name: initial} if kept else {}
         if self.initial_cost_scale is not None:
             index: Acquisition = UnwarpedIndex(snapshot.model, snapshot.price, cost_scale, snapshot.warp)
-            return _propose_by_index(snapshot, rng, index, cost_scale, **record)
+            return _propose_by_index(snapshot, rng, index, cost_scale, record)
         # Above the best value this is the index of unwarped values at the rate times the slope there.
         index = GittinsIndex(snapshot.model, snapshot.price, cost_scale)
         noted = max(cost_scale * snapshot.warp.top_slope, sys.float_info.min)
-        return _propose_by_index(snapshot, rng, index, min(noted, sys.float_info.max), **record)
+        return _propose_by_index(snapshot, rng, index, min(noted, sys.float_info.max), record)
 
     def _given(self, snapshot: Snapshot) -> float | None:
         """The rate at the start, if a trial has noted it or the user said it."""
         for trial in snapshot.trials:
-            if "initial_cost_scale" in trial.record:
-                recorded: Any = trial.record["initial_cost_scale"]
-                return float(recorded)
+            noted = INITIAL_COST_SCALE.of(trial)
+            if noted is not None:
+                return noted
         return self.initial_cost_scale
 
     def _found(self, snapshot: Snapshot, rng: np.random.Generator) -> float | None:
         """A share of the largest expected improvement per cost now."""
         per_cost = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_warped, cost_power=1.0)
-        found = snapshot.maximise(per_cost, rng)
+        found = best_point(snapshot, per_cost, rng)
         # Clipped far outside of any use, to where exp neither overflows nor loses digits.
         return None if found.x is None else self.initial_share * math.exp(min(max(found.value, -700.0), 700.0))
 
@@ -143,59 +154,67 @@ class PBGID:
             if value is None:
                 continue
             best = max(best, value)
-            index: Any = trial.record.get("index", math.inf)
-            fired += "initial_cost_scale" in trial.record and index < best
+            index = INDEX.of(trial)
+            fired += INITIAL_COST_SCALE.of(trial) is not None and index is not None and index < best
         return fired
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class LogEI:
     """Expected improvement, blind to cost; climbed on its logarithm, which is nowhere flat."""
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest log EI."""
-        return _best_point(snapshot, _log_ei(snapshot, 0.0), rng)
+        return _propose_best(snapshot, _log_ei(snapshot, 0.0), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class LogEIPC:
     """Expected improvement per cost."""
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest log EI + log E[1/c]."""
-        return _best_point(snapshot, _log_ei(snapshot, -1.0), rng)
+        return _propose_best(snapshot, _log_ei(snapshot, -1.0), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class LogEICC:
     """Expected improvement per cost, cooled: the weight of cost falls from 1 to 0 as the budget is spent."""
+
+    needs_budget: ClassVar[bool] = True
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest log EI + log E[c^-a], a the share of the budget that is left."""
         if snapshot.budget is None:
             raise InvalidInputError("LogEICC cools with the budget: give the optimizer one; got budget=None")
         left = max((snapshot.budget - snapshot.spent) / snapshot.budget, 0.0)
-        return _best_point(snapshot, _log_ei(snapshot, -left), rng)
+        return _propose_best(snapshot, _log_ei(snapshot, -left), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class EI:
     """Expected improvement itself, climbed as it is: flat where little is expected."""
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest EI."""
-        return _best_point(snapshot, Exponential(_log_ei(snapshot, 0.0)), rng)
+        return _propose_best(snapshot, Exponential(_log_ei(snapshot, 0.0)), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class EIPC:
     """Expected improvement per cost itself, climbed as it is."""
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest EI E[1/c]."""
-        return _best_point(snapshot, Exponential(_log_ei(snapshot, -1.0)), rng)
+        return _propose_best(snapshot, Exponential(_log_ei(snapshot, -1.0)), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class UCB:
     """Upper confidence bound, blind to cost, with the paper's schedule."""
@@ -204,9 +223,10 @@ class UCB:
         """The point of highest mean + sqrt(b_t) std, b_t = 2 log(d t^2 pi^2 / (6 * 0.1)) / 5, t = spent + 1."""
         t, d = snapshot.spent + 1.0, snapshot.space.dimension
         schedule = 0.4 * math.log(d * t * t * math.pi**2 / (6.0 * UCB_CONFIDENCE))
-        return _best_point(snapshot, UpperConfidenceBound(snapshot.model, math.sqrt(schedule)), rng)
+        return _propose_best(snapshot, UpperConfidenceBound(snapshot.model, math.sqrt(schedule)), rng)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class Thompson:
     """Thompson sampling, blind to cost: the maximiser of one function drawn from the posterior."""
@@ -215,10 +235,10 @@ class Thompson:
         """The maximiser of a draw."""
         path = PathValue(snapshot.model.sample_path(rng))
         # A draw has many more peaks than a closed-form function of the posterior.
-        n_starts = PATH_STARTS * default_n_starts(snapshot.space.dimension)
-        return _proposal(snapshot, snapshot.maximise(path, rng, n_starts=n_starts))
+        return _proposal(snapshot, best_point(snapshot, path, rng, times_climbs=PATH_CLIMBS))
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class RandomSearch:
     """Uniformly at random."""
@@ -226,7 +246,7 @@ class RandomSearch:
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """A random point, whatever is known: where nothing is better than anything else, the search takes any."""
         pool = rng.random((N_RANDOM, snapshot.space.dimension))
-        return _proposal(snapshot, snapshot.maximise(_Flat(), rng, pool))
+        return _proposal(snapshot, best_point(snapshot, _Flat(), rng, pool=pool))
 
 
 class _Flat:

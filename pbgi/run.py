@@ -1,28 +1,28 @@
 """One call that runs a whole search: `minimize(fun, space, budget=...)`."""
 
-import math
+import inspect
 import sys
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from contextlib import nullcontext
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TextIO
-
-import numpy as np
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pbgi.arguments import refuse_unknown_arguments
-from pbgi.cost import Cost, KnownCost, UniformCost
-from pbgi.errors import InvalidInputError
+from pbgi.cost import Cost, KnownCost, LearnedCost, UniformCost
+from pbgi.errors import BrokenFunctionError, InvalidInputError
+from pbgi.evaluation import Function, NoValueError, Outcome, Threads, cost_in, evaluate, value_and_cost
 from pbgi.gp.config import GPConfig
-from pbgi.history import Trial
+from pbgi.history import Trial, TrialState, check_cost
 from pbgi.model import ModelKind
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Parameter
 from pbgi.plain import Value, require_count
 from pbgi.policy import Policy
 from pbgi.prediction import Recommendation
+from pbgi.progress import Progress
 from pbgi.space import Space
 from pbgi.stopping import StopReason, StopRule
 
@@ -31,6 +31,10 @@ Params = Mapping[str, Value]
 LEAST_SECONDS = 1e-9  # a cost is positive, however fast the function
 # Where suggesting takes so many times longer than the function, a budget of measured seconds is hardly what was meant.
 OVERHEAD, OVERHEAD_TRIALS = 20.0, 50
+# Seconds: a signal that comes in the moment before a thread goes to sleep is noticed when it wakes up.
+LOOK_UP = 0.5
+# After a success the function is not broken everywhere: so many times as many failures in a row end a run.
+LATER_FAILURES = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,17 +75,9 @@ class Result:
         return pd.DataFrame([{**t.params, **{name: getattr(t, name) for name in columns}} for t in self.trials])
 
 
-class _Outcome(NamedTuple):
-    """What a worker brings back."""
-
-    returned: Any
-    seconds: float
-    error: str | None
-
-
 @refuse_unknown_arguments
 def minimize(
-    fun: Callable[[dict[str, Value]], Any],
+    fun: Function,
     space: Space | Mapping[str, Parameter | Value],
     *,
     budget: float | None = None,
@@ -97,6 +93,7 @@ def minimize(
     callbacks: Sequence[Callable[[Optimizer, Trial], None]] = (),
     x0: Iterable[Params | tuple[Params, float] | tuple[Params, float, float]] = (),
     progress: bool = False,
+    max_failures: int | None = 5,
 ) -> Result:
     """Minimise a function within a budget.
 
@@ -118,10 +115,19 @@ def minimize(
         callbacks: Called with the optimizer and the trial whenever a trial ends.
         x0: Points to begin with: parameters to try first, or (params, value) or (params, value, cost) already known.
         progress: Show what is spent, the best value and how many trials are expected to fit, on stderr.
+        max_failures: So many failures before the first success raise the error of the last, and ten times as many in a
+            row after it end the run; None to go on whatever happens.
 
     Returns:
-        The result; after Ctrl-C, what there is by then.
+        The result; after Ctrl-C, `sys.exit` in the function or an error in a callback or a price, what there is by
+        then. Trials that run on are not waited for; they are charged what they have used.
+
+    Raises:
+        BrokenFunctionError: The first `max_failures` trials failed.
+        InvalidInputError: An argument breaks its rule, or the function returned no value before the first success.
     """
+    if not callable(fun):
+        raise InvalidInputError(f"fun must be callable, a function of a dict of parameters; got {fun!r}")
     optimizer = Optimizer(
         space,
         budget=budget,
@@ -138,18 +144,14 @@ def minimize(
             "a search must end: give budget=..., stop=MaxTrials(n) or policy=PBGI(cost_scale=...); got none of them"
         )
     require_count("n_workers", n_workers)
+    most_failures = None if max_failures is None else require_count("max_failures", max_failures)
     first = _known_points(optimizer, x0)
-    shown = _Progress(sys.stderr if progress else None)
-    run = _Run(optimizer, fun, isinstance(cost, KnownCost | UniformCost), callbacks, shown, first)
-    reason: StopReason | None = None
+    workers = executor if executor is not None or n_workers == 1 else Threads()
+    shown = Progress(sys.stderr if progress else None)
+    has_own_unit = isinstance(cost, KnownCost | UniformCost)
+    run = _Run(optimizer, fun, has_own_unit, callbacks, shown, first, most_failures)
     try:
-        if executor is None and n_workers == 1:
-            reason = run.alone()
-        else:
-            with ThreadPoolExecutor(n_workers) if executor is None else nullcontext(executor) as workers:
-                reason = run.together(workers, n_workers)
-    except KeyboardInterrupt:
-        pass
+        reason = run.until_stopped(workers, n_workers)
     finally:
         shown.close()
     return _result(optimizer, reason, run.last_error)
@@ -168,70 +170,188 @@ def _known_points(optimizer: Optimizer, x0: Iterable[Any]) -> list[dict[str, Val
     return first
 
 
+@dataclass(frozen=True)
+class _Evaluation:
+    """A trial under way, since when, and the future of its outcome where a worker runs it."""
+
+    trial: Trial
+    begun: float
+    future: Future[Outcome] | None = None
+
+
+class _EndedError(Exception):
+    """There is a reason to end the run, beyond the rules of the optimizer."""
+
+    def __init__(self, reason: StopReason) -> None:
+        super().__init__(reason.message)
+        self.reason = reason
+
+
 class _Run:
     """One search under way."""
 
     def __init__(
         self,
         optimizer: Optimizer,
-        fun: Callable[[dict[str, Value]], Any],
+        fun: Function,
         has_own_unit: bool,
         callbacks: Sequence[Callable[[Optimizer, Trial], None]],
-        shown: "_Progress",
+        shown: Progress,
         first: list[dict[str, Value]],
+        max_failures: int | None,
     ) -> None:
         self._optimizer, self._fun, self._has_own_unit = optimizer, fun, has_own_unit
         self._callbacks, self._shown, self._first = callbacks, shown, first
+        self._max_failures, self._n_succeeded, self._n_failed_in_a_row = max_failures, 0, 0
+        self._running: dict[int, _Evaluation] = {}
+        self._missing: NoValueError | None = None
         self.last_error: str | None = None
         self._started, self._told_of_overhead = time.perf_counter(), False
 
-    def alone(self) -> StopReason:
+    def until_stopped(self, workers: Executor | None, n_workers: int) -> StopReason | None:
+        """Run until there is a reason to stop; None if it was interrupted.
+
+        What goes wrong on the way is raised while there is nothing to lose. Later it ends the run with what there is.
+        """
+        try:
+            return self._alone() if workers is None else self._together(workers, n_workers)
+        except _EndedError as ended:
+            self._leave_running(ended.reason.message)
+            return ended.reason
+        except KeyboardInterrupt:
+            self._leave_running("interrupted")
+            return None
+        except Exception as error:
+            if not self._n_succeeded:
+                raise
+            why = f"{type(error).__name__}: {error}"
+            self._leave_running(why)
+            _warn(f"the search ended early, with what there is:\n{traceback.format_exc()}")
+            return StopReason("Error", f"the search ended early: {why}")
+
+    def _alone(self) -> StopReason:
         while (reason := self._optimizer.should_stop()) is None:
             trial = self._ask()
-            self._finish(trial, _timed(self._fun, dict(trial.params)))
+            self._running[trial.number] = _Evaluation(trial, time.perf_counter())
+            self._finish(trial, evaluate(self._fun, dict(trial.params)))
         return reason
 
-    def together(self, workers: Executor, n_workers: int) -> StopReason:
+    def _together(self, workers: Executor, n_workers: int) -> StopReason:
         """Keep all workers busy: whenever a trial ends, the next one starts."""
-        running: dict[Future[_Outcome], Trial] = {}
         while True:
             reason = None
-            while len(running) < n_workers and (reason := self._optimizer.should_stop()) is None:
-                trial = self._ask()
-                running[workers.submit(_timed, self._fun, dict(trial.params))] = trial
-            if not running:
+            while len(self._running) < n_workers and (reason := self._optimizer.should_stop()) is None:
+                self._start(self._ask(), workers)
+            if not self._running:
                 return reason or StopReason("Interrupted", "nothing was started")
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in sorted(done, key=lambda f: running[f].number):
-                lost = future.exception()
-                if lost is not None:  # the function's own errors come back as outcomes: this is the workers'
-                    return self._give_up(running, f"{type(lost).__name__}: {lost}")
-                self._finish(running.pop(future), future.result())
+            futures = {each.future: each.trial for each in self._running.values() if each.future is not None}
+            done: set[Future[Outcome]] = set()
+            while not done:
+                done, _ = wait(futures, timeout=LOOK_UP, return_when=FIRST_COMPLETED)
+            for future in sorted(done, key=lambda f: futures[f].number):
+                self._finish(futures[future], _outcome(future))
 
-    def _give_up(self, running: dict[Future[_Outcome], Trial], why: str) -> StopReason:
-        for trial in running.values():
-            self._optimizer.fail(trial, cost=None if self._has_own_unit else LEAST_SECONDS, message=why)
-        self.last_error = why
-        return StopReason("WorkersLost", f"the workers could not run the function: {why}")
+    def _start(self, trial: Trial, workers: Executor) -> None:
+        self._running[trial.number] = _Evaluation(trial, time.perf_counter())
+        future = workers.submit(evaluate, self._fun, dict(trial.params))
+        self._running[trial.number] = replace(self._running[trial.number], future=future)
+
+    def _leave_running(self, why: str) -> None:
+        """Tell what has ended meanwhile, and charge the rest: nobody waits for it."""
+        for trial in self._optimizer.trials:
+            if trial.state is TrialState.RUNNING:
+                self._leave(trial, self._running.get(trial.number), why)
+        self._running.clear()
+
+    def _leave(self, trial: Trial, under_way: _Evaluation | None, why: str) -> None:
+        future = None if under_way is None else under_way.future
+        if future is not None and future.done() and not future.cancelled() and future.exception() is None:
+            self._record(trial, future.result())
+        elif under_way is None or (future is not None and future.cancel()):
+            self._optimizer.interrupt(trial, charge=0.0, message=why)  # it never began
+        else:
+            seconds = time.perf_counter() - under_way.begun
+            self._optimizer.interrupt(trial, cost=self._cost_of_nothing(seconds), message=why)
 
     def _ask(self) -> Trial:
         trial: Trial = self._optimizer.enqueue(self._first.pop(0)) if self._first else self._optimizer.ask()
         return trial
 
-    def _finish(self, trial: Trial, outcome: _Outcome) -> None:
-        try:
-            if outcome.error is not None:
-                raise _FailedError(outcome.error)
-            value, cost = _read(outcome.returned)
-            self._has_own_unit = self._has_own_unit or cost is not None
-            paid = cost if self._has_own_unit else max(outcome.seconds, LEAST_SECONDS)
-            ended = self._optimizer.tell(trial, value, cost=paid)
-        except (_FailedError, InvalidInputError) as error:
-            ended = self._fail(trial, str(error), outcome.seconds)
+    def _finish(self, trial: Trial, outcome: Outcome) -> None:
+        ended = self._record(trial, outcome)
+        del self._running[trial.number]
+        self._require_sense(ended, outcome)
         for callback in self._callbacks:
             callback(self._optimizer, ended)
         self._shown.update(self._optimizer)
         self._warn_of_overhead()
+
+    def _record(self, trial: Trial, outcome: Outcome) -> Trial:
+        """Tell the optimizer how a trial ended."""
+        if outcome.error is not None:
+            return self._fail(trial, outcome.error, outcome.seconds)
+        try:
+            value, cost = value_and_cost(outcome.returned)
+            self._has_own_unit = self._has_own_unit or check_cost(cost) is not None
+            paid = cost if self._has_own_unit else max(outcome.seconds, LEAST_SECONDS)
+            ended = self._optimizer.tell(trial, value, cost=paid, charge=self._charge_without(paid, trial))
+        except InvalidInputError as error:
+            self._missing = error if isinstance(error, NoValueError) else None
+            return self._fail(trial, str(error), outcome.seconds, cost_in(outcome.returned))
+        if ended.value is None:
+            self._count_failure(ended.message or "")
+        else:
+            self._n_succeeded, self._n_failed_in_a_row = self._n_succeeded + 1, 0
+        return ended
+
+    def _charge_without(self, cost: float | None, trial: Trial) -> float | None:
+        """What a trial is charged that tells no cost where others have: what was expected."""
+        if cost is not None or not isinstance(self._optimizer.settings.cost, LearnedCost | None):
+            return None
+        return self._optimizer.typical_cost if trial.predicted_cost is None else trial.predicted_cost
+
+    def _fail(self, trial: Trial, message: str, seconds: float, told: Any = None) -> Trial:
+        try:
+            cost = check_cost(told)
+        except InvalidInputError:
+            cost = None
+        self._has_own_unit = self._has_own_unit or cost is not None
+        ended = self._optimizer.fail(trial, cost=cost or self._cost_of_nothing(seconds), message=message)
+        if self.last_error is None:
+            _warn(f"trial {trial.number} failed and is charged: {message}")
+        self._count_failure(message)
+        return ended
+
+    def _count_failure(self, message: str) -> None:
+        self.last_error, self._n_failed_in_a_row = message, self._n_failed_in_a_row + 1
+
+    def _cost_of_nothing(self, seconds: float) -> float | None:
+        """What a trial without a value costs: its seconds, or where these are not the unit, what was expected of it."""
+        return None if self._has_own_unit else max(seconds, LEAST_SECONDS)
+
+    def _require_sense(self, ended: Trial, outcome: Outcome) -> None:
+        """Raise where going on makes no sense."""
+        if outcome.exit_code is not None:
+            if not self._n_succeeded:
+                raise SystemExit(*outcome.exit_code)
+            raise _EndedError(StopReason("FunctionExited", str(outcome.error)))
+        if ended.value is not None:
+            return
+        if not self._n_succeeded and self._missing is not None:
+            raise self._missing
+        if self._max_failures is None:
+            return
+        limit = self._max_failures * (LATER_FAILURES if self._n_succeeded else 1)
+        if self._n_failed_in_a_row >= limit:
+            self._give_up(self._n_failed_in_a_row, outcome.where or self.last_error or "")
+
+    def _give_up(self, n: int, where: str) -> None:
+        way_out = "mend the function, or go on whatever happens with max_failures=None"
+        if not self._n_succeeded:
+            raise BrokenFunctionError(
+                f"the first {n} trials failed, and none gave a value; {way_out}; the last:\n{where}"
+            )
+        raise _EndedError(StopReason("Failures", f"the last {n} trials failed; {way_out}; the last: {self.last_error}"))
 
     def _warn_of_overhead(self) -> None:
         spent, n = self._optimizer.spent, len(self._optimizer.trials)
@@ -240,48 +360,36 @@ class _Run:
         elapsed = time.perf_counter() - self._started
         if elapsed > OVERHEAD * spent:
             self._told_of_overhead = True
-            warnings.warn(
+            _warn(
                 f"{n} trials took {spent:.2g} s of the function and {elapsed:.2g} s in all; the budget counts the "
-                "first: use cost=UniformCost() to make it a number of trials",
-                RuntimeWarning,
-                stacklevel=5,
+                "first: use cost=UniformCost() to make it a number of trials"
             )
 
-    def _fail(self, trial: Trial, message: str, seconds: float) -> Trial:
-        if self.last_error is None:
-            warnings.warn(f"trial {trial.number} failed and is charged: {message}", RuntimeWarning, stacklevel=5)
-        self.last_error = message
-        # Where the function reports costs in a unit of its own, seconds are not one: the expected cost is charged.
-        cost = None if self._has_own_unit else max(seconds, LEAST_SECONDS)
-        return self._optimizer.fail(trial, cost=cost, message=message)
+
+def _outcome(future: Future[Outcome]) -> Outcome:
+    """What a worker brings back.
+
+    Raises:
+        KeyboardInterrupt: It was raised there.
+        _EndedError: The workers could not run the function.
+    """
+    lost = future.exception()
+    if lost is None:
+        return future.result()
+    if isinstance(lost, KeyboardInterrupt):
+        raise lost
+    # The function's own errors come back as outcomes: this is the workers'.
+    raise _EndedError(
+        StopReason("WorkersLost", f"the workers could not run the function: {type(lost).__name__}: {lost}")
+    )
 
 
-class _FailedError(Exception):
-    """The function raised."""
-
-
-def _timed(fun: Callable[[dict[str, Value]], Any], params: dict[str, Value]) -> _Outcome:
-    """Run the function where the worker is; what it raises comes back as text, since not every error can travel."""
-    start = time.perf_counter()
-    try:
-        returned, error = fun(params), None
-    except Exception as raised:
-        returned, error = None, f"{type(raised).__name__}: {raised}"
-    return _Outcome(returned, time.perf_counter() - start, error)
-
-
-def _read(returned: Any) -> tuple[Any, float | None]:
-    """Value and cost from what the function returned."""
-    if isinstance(returned, Mapping):
-        unknown = sorted(set(returned) - {"value", "cost"})
-        if "value" not in returned or unknown:
-            raise InvalidInputError(f"a returned mapping must have 'value' and may have 'cost'; got {sorted(returned)}")
-        return returned["value"], returned.get("cost")
-    if isinstance(returned, tuple):
-        if len(returned) != 2:
-            raise InvalidInputError(f"a returned tuple must be (value, cost); got {returned!r}")
-        return returned
-    return returned, None
+def _warn(message: str) -> None:
+    """Warn at the line that called this package."""
+    depth, frame = 1, inspect.currentframe()
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == __name__.partition(".")[0]:
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(message, RuntimeWarning, stacklevel=depth)
 
 
 def _result(optimizer: Optimizer, reason: StopReason | None, last_error: str | None) -> Result:
@@ -299,40 +407,4 @@ def _result(optimizer: Optimizer, reason: StopReason | None, last_error: str | N
         stop_reason=reason,
         trials=optimizer.trials,
         optimizer=optimizer,
-    )
-
-
-class _Progress:
-    """One line that is written over: what is spent, the best value, and how many trials are expected to fit."""
-
-    def __init__(self, stream: TextIO | None) -> None:
-        self._stream, self._width = stream, 0
-
-    def update(self, optimizer: Optimizer) -> None:
-        if self._stream is None:
-            return
-        line = describe(optimizer)
-        self._width = max(self._width, len(line))
-        self._stream.write("\r" + line.ljust(self._width))
-        self._stream.flush()
-
-    def close(self) -> None:
-        if self._stream is not None and self._width:
-            self._stream.write("\n")
-
-
-def describe(optimizer: Optimizer) -> str:
-    """Where a run stands, in one line."""
-    best = "none yet" if optimizer.best is None else f"{optimizer.best.value:.6g}"
-    if optimizer.budget is None:
-        return f"{len(optimizer.trials)} trials, spent {optimizer.spent:.4g}, best {best}"
-    done = min(optimizer.spent / optimizer.budget, 1.0)
-    bar = "#" * round(20 * done)
-    paid = [t.charged for t in optimizer.trials if t.charged > 0]
-    left = optimizer.remaining or 0.0
-    # The latest trials say best what the next ones will cost: the search has gone where it pays.
-    n_left = "?" if not paid else f"{math.floor(left / float(np.mean(paid[-10:])))}"
-    return (
-        f"[{bar:<20}] {optimizer.spent:.4g} of {optimizer.budget:.4g} spent, best {best}, "
-        f"{len(optimizer.trials)} trials, about {n_left} left"
     )

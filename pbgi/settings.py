@@ -54,11 +54,13 @@ class Settings:
         space = space if isinstance(space, Space) else Space(space)
         if direction not in DIRECTIONS:
             raise InvalidInputError(f"direction must be 'minimize' or 'maximize'; got {direction!r}")
-        _require_method("cost", cost, "fit")
+        _require_methods("cost", cost, "fit")
         budget = None if budget is None else require_positive("budget", budget)
-        _require_method("policy", policy, "propose")
+        _require_methods("policy", policy, "propose")
         policy = PBGID() if policy is None else policy
-        _require_method("stop", stop, "reason")
+        if budget is None and getattr(policy, "needs_budget", False):
+            raise InvalidInputError(f"{type(policy).__name__} needs budget=..., with which it cools; got budget=None")
+        _require_methods("stop", stop, "reason", "note")
         model = GPConfig() if model is None else model
         require_model(model)
         rule = _stop_rule(stop, policy, budget)
@@ -135,9 +137,10 @@ def _stop_rule(given: StopRule | None, policy: Policy, budget: float | None) -> 
     return AnyOf(rules)
 
 
-def _require_method(name: str, value: Any, method: str) -> None:
-    if value is not None and (isinstance(value, type) or not callable(getattr(value, method, None))):
-        raise InvalidInputError(f"{name} must be None or an object with {method}(), such as pbgi offers; got {value!r}")
+def _require_methods(name: str, value: Any, *methods: str) -> None:
+    if value is not None and (isinstance(value, type) or not all(callable(getattr(value, m, None)) for m in methods)):
+        wanted = " and ".join(f"{method}()" for method in methods)
+        raise InvalidInputError(f"{name} must be None or an object with {wanted}, such as pbgi offers; got {value!r}")
 
 
 def _checked_seed(seed: Any) -> int:

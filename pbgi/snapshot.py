@@ -1,28 +1,29 @@
-"""What is known when the next point is chosen, and the search for it."""
+"""What is known when the next point is chosen, and what is then proposed: data alone."""
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
-
-from pbgi.acquisition import Cheapness, Restricted
 from pbgi.arrays import Floats
-from pbgi.cost import WARINESS, CostModel, fits
+from pbgi.cost import WARINESS, CostModel
 from pbgi.gp.warp import IDENTITY, Warp
-from pbgi.history import Note, Trial, TrialState
+from pbgi.history import Trial, TrialState
 from pbgi.model import Model
-from pbgi.search.grids import Grid
-from pbgi.search.maximize import Acquisition, SearchResult, build_pool, search
+from pbgi.notes import Note
+from pbgi.search import Search
 from pbgi.space import Space
 from pbgi.success import PerSuccess, Success, fit_success
 
-N_INCUMBENTS = 3
 # Around a point that has just failed nothing is tried this close, in every coordinate, while anything else is left. The
 # distance halves with every FAILURE_MEMORY trials: the border of a failing region may hold the best point of all.
 FAILURE_RADIUS = 0.05
 FAILURE_MEMORY = 30
+# Logarithms of the least and the largest positive float.
+LOG_LEAST, LOG_MOST = math.log(math.ulp(0.0)), math.log(sys.float_info.max)
+
+ENGINE_SEARCH = Search()
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,7 @@ class Snapshot:
         failed_radius: (k,) How far around each failed point nothing is tried while there is anything else.
         warp: The map between values and what the model sees of them.
         wariness: How many deviations above its median a cost must be affordable.
+        search: How the best point is looked for.
     """
 
     space: Space
@@ -62,6 +64,7 @@ class Snapshot:
     failed_radius: Floats | float = FAILURE_RADIUS
     warp: Warp = IDENTITY
     wariness: float = WARINESS
+    search: Search = ENGINE_SEARCH
 
     @cached_property
     def success(self) -> Success | None:
@@ -82,74 +85,6 @@ class Snapshot:
         """The value of a completed trial, larger is better; None for others."""
         return self.sign * trial.value if trial.state is TrialState.COMPLETE and trial.value is not None else None
 
-    def maximise(
-        self,
-        acquisition: Acquisition,
-        rng: np.random.Generator,
-        pool: Floats | None = None,
-        former_maximisers: Floats | None = None,
-        n_starts: int | None = None,
-        near_best: bool = True,
-    ) -> SearchResult:
-        """The best allowed point: affordable, not excluded, and unlikely to fail if there is such a point.
-
-        Args:
-            acquisition: What is maximised.
-            rng: Source of all randomness.
-            pool: Points to choose starts from; by default Sobol points, and what the following ones add.
-            former_maximisers: Points of earlier searches, added as they are.
-            n_starts: Climbs, if not the default number.
-            near_best: Whether the best points tried and their neighbours are added.
-        """
-        if pool is None:
-            d, incumbents = self.space.dimension, self._incumbents() if near_best else None
-            pool = build_pool(d, rng, incumbents=incumbents, former_maximisers=former_maximisers)
-        if not fits(self.cost, self.space.snap(pool), self.affordable, self.wariness).any():
-            pool = np.concatenate([pool, cheap_points(self.space, self.cost, pool, self.excluded, rng)])
-        for wary in (True, False) if len(self.failed) else (False,):
-            free = math.isinf(self.affordable) and not wary
-            target: Acquisition = acquisition if free else self.restricted(acquisition, wary=wary)
-            grids = grids_of(self.space)
-            found = search(
-                target,
-                pool,
-                rng=rng,
-                n_starts=n_starts,
-                grids=grids,
-                excluded=self.excluded,
-                lengths=self._lengths(),
-            )
-            if found.x is not None and math.isfinite(found.value):
-                break
-        return found
-
-    def restricted(self, acquisition: Acquisition, *, wary: bool = True) -> Restricted:
-        """The function where points are affordable and, if wary, neither close to failures nor likely to fail."""
-        return Restricted(
-            acquisition,
-            self.cost,
-            self.affordable,
-            self.failed if wary else self.failed[:0],
-            self.failed_radius if wary else 0.0,
-            self.space.categorical,
-            self.success if wary else None,
-            self.wariness,
-        )
-
-    def noted_points(self, name: str, n: int) -> Floats:
-        """The latest points (k, d), at most n, that trials have noted under this name."""
-        noted = [trial.record[name] for trial in self.trials if name in trial.record]
-        return np.array(noted[-n:], dtype=np.float64).reshape(-1, self.space.dimension)
-
-    def _lengths(self) -> Floats | None:
-        """What the model has learned of how far values go before they change."""
-        known = self.model.hyperparameters
-        return None if known is None else np.array(known.length_scales)
-
-    def _incumbents(self) -> Floats:
-        best = np.argsort(-self.warped, kind="stable")[:N_INCUMBENTS]
-        return np.asarray(self.X[best])
-
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
@@ -166,20 +101,9 @@ class Proposal:
     record: Mapping[str, Note] = field(default_factory=dict)
 
 
-def cheap_points(
-    space: Space, cost: CostModel, pool: Floats, excluded: Floats | None, rng: np.random.Generator
-) -> Floats:
-    """The cheapest points there are, with their neighbours: for when a pool holds none that is affordable."""
-    found = search(Cheapness(cost), pool, rng=rng, grids=grids_of(space), excluded=excluded)
-    return space.snap(build_pool(space.dimension, rng, n_sobol=0, incumbents=found.X_all[:N_INCUMBENTS]))
-
-
-def grids_of(space: Space) -> list[Grid | None]:
-    """The grids of a space, as the search wants them."""
-    return [
-        None if levels is None else Grid(levels, ordered=not is_category)
-        for levels, is_category in zip(space.grids, space.categorical, strict=True)
-    ]
+def cost_of(log_cost: float) -> float:
+    """A cost by its logarithm, within what a float holds: positive and finite, however far a model extrapolates."""
+    return math.exp(min(max(log_cost, LOG_LEAST), LOG_MOST))
 
 
 def failure_radius(trial: Trial, n_trials: int) -> float:

@@ -21,7 +21,7 @@ from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Discrete, Float, Integer, Parameter
 from pbgi.plain import Value, plain_value, require_fields, set_fields, unboxed
 
-# Levels worth sweeping one by one; a finer integer is searched as if continuous, then snapped.
+# Levels worth listing; those of a finer integer are computed where they are needed.
 MAX_GRID = 1024
 # How far outside the cube rounding may have carried a coordinate before it counts as a mistake.
 ROUNDING = 1e-9
@@ -49,7 +49,7 @@ class Space:
         coordinates: The names that move, in order: the columns of the unit cube.
         dimension: Number of coordinates.
         grids: Per coordinate the values it may take, rising, or None: it is continuous, or an Integer of more than
-            MAX_GRID levels, to be treated as continuous and rounded by `snap`.
+            MAX_GRID levels, to be rounded by `snap`.
         categorical: Per coordinate, whether it is categorical; shape (d,).
         n_points: Number of distinct points, `math.inf` if a Float moves.
     """
@@ -186,7 +186,18 @@ class Space:
 def _name(name: object) -> str:
     if type(name) is not str or not name:
         raise InvalidInputError(f"the name of a parameter must be a str and not empty; got {name!r}")
+    if "\0" in name or not _is_text(name):
+        raise InvalidInputError(f"the name of a parameter must be text that files and databases hold; got {name!r}")
     return name
+
+
+def _is_text(name: str) -> bool:
+    """Whether it can be written as UTF-8, which half of a surrogate pair cannot."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _parameter(name: str, value: object) -> Parameter | Value:

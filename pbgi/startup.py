@@ -10,10 +10,11 @@ import math
 import numpy as np
 
 from pbgi.arrays import Floats
+from pbgi.best_point import cheap_points
 from pbgi.cost import CostModel, fits
 from pbgi.parameter import Categorical
-from pbgi.search.maximize import build_pool
-from pbgi.snapshot import Proposal, cheap_points
+from pbgi.search import build_pool
+from pbgi.snapshot import Proposal, cost_of
 from pbgi.space import Space
 
 START_SHARE = 0.2  # aimed at, so that with the surprises of unknown costs it stays within a quarter
@@ -46,6 +47,7 @@ def start_point(
     excluded: Floats | None,
     rng: np.random.Generator,
     z: float = START_WARINESS,
+    reach: float = 1.0,
 ) -> Proposal | None:
     """A point far from those seen, cheap rather than dear.
 
@@ -57,13 +59,15 @@ def start_point(
         excluded: Points that must not be proposed, or None.
         rng: Source of randomness.
         z: How many deviations above its median a cost must fit the allowance.
+        reach: How far from the middle of the space, of the way to its border, the point may lie.
 
     Returns:
         The point, or None if every point is excluded or too dear.
     """
     if cost is None and math.isfinite(allowance) and not len(seen):
         return Proposal(space.snap(np.full(space.dimension, 0.5)), None)
-    pool = space.snap(build_pool(space.dimension, rng, n_sobol=N_CANDIDATES))
+    pool = build_pool(space.dimension, rng, n_sobol=N_CANDIDATES)
+    pool = space.snap(np.where(space.categorical, pool, 0.5 + reach * (pool - 0.5)))
     candidates = _allowed(pool, cost, allowance, excluded, z)
     if not len(candidates) and cost is not None:
         candidates = _allowed(cheap_points(space, cost, pool, excluded, rng), cost, allowance, excluded, z)
@@ -77,7 +81,7 @@ def start_point(
         return Proposal(candidates[best], None)
     # What is expected of it, or what made it fit if that is less.
     admitted = float(cost.log_upper(candidates[best][None], z)[0])
-    return Proposal(candidates[best], math.exp(min(log_cost[best], admitted)))
+    return Proposal(candidates[best], cost_of(min(float(log_cost[best]), admitted)))
 
 
 def _allowed(X: Floats, cost: CostModel | None, allowance: float, excluded: Floats | None, z: float) -> Floats:

@@ -6,13 +6,18 @@ Rules look at the history and at what the next trial would be. `a | b` stops whe
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Protocol
 
 import numpy as np
 
 from pbgi.acquisition import LogExpectedImprovement, UnwarpedIndex
+from pbgi.arguments import checks_arguments
+from pbgi.arrays import Floats
+from pbgi.best_point import best_point
 from pbgi.errors import InvalidInputError
-from pbgi.history import Note, Trial
+from pbgi.history import Trial
+from pbgi.notes import WORTH, WORTH_INDEX, WORTH_LOG_COST, WORTH_POINT, Note
 from pbgi.plain import require_count, require_positive, set_fields
 from pbgi.snapshot import Snapshot
 
@@ -29,6 +34,13 @@ class StopReason:
         return self.message
 
 
+class NothingLeft(Enum):
+    """Why there is no next trial."""
+
+    EXHAUSTED = "every point of the space has been tried"
+    UNAFFORDABLE = "no trial is expected to fit what is left of the budget"
+
+
 @dataclass(frozen=True, eq=False)
 class Situation:
     """What a rule may look at.
@@ -40,7 +52,7 @@ class Situation:
         reserved: Held for running trials.
         sign: 1 if the user maximises, else -1.
         note: What the rules noted of the next trial.
-        nothing_left: Why there is no next trial ("exhausted", "unaffordable"), or None if there is one.
+        nothing_left: Why there is no next trial, or None if there is one.
     """
 
     trials: tuple[Trial, ...]
@@ -49,7 +61,7 @@ class Situation:
     reserved: float
     sign: float
     note: Mapping[str, Note]
-    nothing_left: str | None = None
+    nothing_left: NothingLeft | None = None
 
 
 class StopRule(Protocol):
@@ -72,6 +84,7 @@ def rules_of(rule: Any) -> tuple[Any, ...]:
     return tuple(part for inner in rule.rules for part in rules_of(inner)) if isinstance(rule, AnyOf) else (rule,)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class AnyOf(_Combinable):
     """Stops when one of its rules does."""
@@ -81,8 +94,8 @@ class AnyOf(_Combinable):
     def __post_init__(self) -> None:
         set_fields(self, rules=tuple(self.rules))
         for rule in self.rules:
-            if isinstance(rule, type) or not callable(getattr(rule, "reason", None)):
-                raise InvalidInputError(f"rules must be stop rules, objects with reason(); got {rule!r}")
+            if isinstance(rule, type) or not all(callable(getattr(rule, name, None)) for name in ("reason", "note")):
+                raise InvalidInputError(f"rules must be stop rules, objects with reason() and note(); got {rule!r}")
 
     def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, Note]:
         """What all rules noted."""
@@ -93,6 +106,7 @@ class AnyOf(_Combinable):
         return next((found for rule in self.rules if (found := rule.reason(situation))), None)
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class MaxTrials(_Combinable):
     """Stops when so many trials have been handed out; observations from elsewhere do not count."""
@@ -114,6 +128,7 @@ class MaxTrials(_Combinable):
         return StopReason("MaxTrials", f"{n} trials have been handed out, the most asked for", {"trials": float(n)})
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class BudgetSpent(_Combinable):
     """Stops when the budget is spent, or when nothing is expected to fit what is left of it.
@@ -142,7 +157,7 @@ class BudgetSpent(_Combinable):
             message = f"the budget of {situation.budget:g} is spent: {situation.spent:g}"
             held = f", and {situation.reserved:g} held for running trials" if situation.reserved else ""
             return StopReason("BudgetSpent", message + held, numbers)
-        if not self.overshoot and situation.nothing_left == "unaffordable":
+        if not self.overshoot and situation.nothing_left is NothingLeft.UNAFFORDABLE:
             message = f"no trial is expected to fit the {left:g} that is left of the budget of {situation.budget:g}"
             return StopReason("BudgetSpent", message, numbers)
         return None
@@ -152,6 +167,7 @@ class BudgetSpent(_Combinable):
 N_FORMER = 16
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class GittinsStop(_Combinable):
     """Stops when no point is worth its price: no expected improvement exceeds cost_scale times the expected cost.
@@ -171,37 +187,44 @@ class GittinsStop(_Combinable):
     def note(self, snapshot: Snapshot, rng: np.random.Generator) -> dict[str, Note]:
         """The point most worth its price, whatever the exchange rate: log(EI / E[c]), its cost, and its index."""
         per_cost = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_warped, cost_power=1.0)
-        found = snapshot.maximise(per_cost, rng, former_maximisers=snapshot.noted_points("worth_x", N_FORMER))
+        found = best_point(snapshot, per_cost, rng, former_maximizers=_former_maximizers(snapshot))
         if found.x is None or not math.isfinite(found.value):
             return {}
         index = UnwarpedIndex(snapshot.model, snapshot.price, self.cost_scale, snapshot.warp).value(found.x[None])
         return {
             # Above the best value a step of the model's is one of the user's times the slope there.
-            "worth": found.value + math.log(snapshot.warp.top_slope),
-            "worth_x": found.x.tolist(),
-            "worth_log_cost": float(snapshot.cost.log_moment(found.x[None], 1.0)[0]),
-            "worth_index": float(snapshot.warp.to_values(index)[0]),
+            WORTH.name: found.value + math.log(snapshot.warp.top_slope),
+            WORTH_POINT.name: found.x.tolist(),
+            WORTH_LOG_COST.name: float(snapshot.cost.log_moment(found.x[None], 1.0)[0]),
+            WORTH_INDEX.name: float(snapshot.warp.to_values(index)[0]),
         }
 
     def reason(self, situation: Situation) -> StopReason | None:
         """Not worth it, `patience` times in a row."""
-        asked = [trial.record["worth"] for trial in situation.trials if "worth" in trial.record]
-        recent: list[Any] = [*asked[len(asked) - self.patience + 1 :], situation.note.get("worth", math.inf)]
+        asked = [worth for trial in situation.trials if (worth := WORTH.of(trial)) is not None]
+        worth, log_cost, index = (note.among(situation.note) for note in (WORTH, WORTH_LOG_COST, WORTH_INDEX))
+        if worth is None or log_cost is None or index is None:
+            return None
+        recent = [*asked[len(asked) - self.patience + 1 :], worth]
         log_scale = math.log(self.cost_scale)
-        if len(asked) < self.patience - 1 or any(worth > log_scale for worth in recent):
+        if len(asked) < self.patience - 1 or max(recent) > log_scale:
             return None
         values = [situation.sign * t.value for t in situation.trials if t.value is not None]
-        noted: Any = situation.note
-        log_cost, index = noted["worth_log_cost"], situation.sign * noted["worth_index"]
-        best, cost = situation.sign * max(values), math.exp(log_cost)
+        index, best, cost = situation.sign * index, situation.sign * max(values), math.exp(log_cost)
         # Of the improvement only what is likely to succeed counts: p EI - cost_scale E[c], with p = cost / price.
-        gain = math.exp(log_scale + log_cost) * math.expm1(noted["worth"] - log_scale)
+        gain = math.exp(log_scale + log_cost) * math.expm1(worth - log_scale)
         message = (
             f"no further trial is worth its price: the most promising one has index {index:g}, which does not beat the "
             f"best value, {best:g}; it would cost {cost:g} and lose {abs(gain):g} net"
         )
         numbers = {"index": index, "best_value": best, "predicted_cost": cost, "net_gain": gain}
         return StopReason("GittinsStop", message, numbers)
+
+
+def _former_maximizers(snapshot: Snapshot) -> Floats:
+    """The latest points (k, d) that were most worth their price."""
+    noted = [point for trial in snapshot.trials if (point := WORTH_POINT.of(trial)) is not None]
+    return np.array(noted[-N_FORMER:], dtype=np.float64).reshape(-1, snapshot.space.dimension)
 
 
 STOP_RULES: tuple[type, ...] = (AnyOf, BudgetSpent, GittinsStop, MaxTrials)

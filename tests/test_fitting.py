@@ -8,11 +8,12 @@ from engine_fixtures import one_thread  # noqa: F401
 from scipy import stats
 
 from pbgi import Float, InvalidInputError, KnownCost, LearnedCost, Optimizer
-from pbgi.fitting import MANY_VALUES, VALUE_MODEL, VALUE_REFIT, VALUE_SIZE, refit_is_due
+from pbgi.fitting import MANY_VALUES, VALUE_REFIT, refit_is_due
 from pbgi.gp.config import GPConfig
 from pbgi.gp.fit import fit_gp
 from pbgi.gp.posterior import GP
 from pbgi.gp.warp import fit_warp
+from pbgi.notes import VALUE_MODEL, VALUE_MODEL_SIZE
 
 SPACE = {"x": Float(0, 1), "y": Float(0, 1)}
 
@@ -67,15 +68,15 @@ def test_hyperparameters_stay_until_a_fit_is_due_and_predictions_follow_the_data
     worse = {"minimize": 100.0, "maximize": -100.0}[direction]
     optimizer = told(MANY_VALUES, direction=direction)
     first = optimizer.ask()
-    assert first.record[VALUE_SIZE] == MANY_VALUES
+    assert VALUE_MODEL_SIZE.of(first) == MANY_VALUES
     optimizer.tell(first, worse, cost=1.0)
     second = optimizer.ask()
-    assert (second.record[VALUE_MODEL], second.record[VALUE_SIZE]) == (first.record[VALUE_MODEL], MANY_VALUES)
+    assert (VALUE_MODEL.of(second), VALUE_MODEL_SIZE.of(second)) == (VALUE_MODEL.of(first), MANY_VALUES)
     better = {"minimize": 30.0, "maximize": 50.0}[direction]
     optimizer.tell(second, better, cost=1.0)
     third = optimizer.ask()
-    assert third.record[VALUE_SIZE] == MANY_VALUES + 2
-    assert third.record[VALUE_MODEL] != first.record[VALUE_MODEL]
+    assert VALUE_MODEL_SIZE.of(third) == MANY_VALUES + 2
+    assert VALUE_MODEL.of(third) != VALUE_MODEL.of(first)
 
 
 def test_a_fit_that_is_left_out_uses_all_values():

@@ -239,7 +239,7 @@ def test_a_search_begins_beside_the_best_points_too(policy, space, monkeypatch):
         begun_from.append(incumbents)
         return build_pool(*arguments, incumbents=incumbents, **others)
 
-    monkeypatch.setattr("pbgi.snapshot.build_pool", spied)
+    monkeypatch.setattr("pbgi.best_point.build_pool", spied)
     policy.propose(snapshot, seeded())
     best = snapshot.X[np.argsort(-snapshot.warped, kind="stable")[:3]]
     n_searches = 0 if isinstance(policy, RandomSearch) else 2 if policy == PBGID() else 1

@@ -1,9 +1,11 @@
 """One call from start to end: results, costs, failures, workers, interruption."""
 
 import math
+import signal
+import sys
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
 
@@ -83,7 +85,7 @@ def test_exceptions_fail_the_trial_and_the_search_goes_on():
     assert result.fun < 1e-2
 
 
-@pytest.mark.parametrize("returned", [None, "good", [1.0], True, (1.0, 2.0, 3.0), {"loss": 1.0}, (1.0, -2.0)])
+@pytest.mark.parametrize("returned", ["good", [1.0], True, (1.0, 2.0, 3.0), {"loss": 1.0}, (1.0, -2.0)])
 def test_nonsense_returned_fails_the_trial(returned):
     with pytest.warns(RuntimeWarning):
         result = minimize(lambda _: returned, LINE, stop=MaxTrials(3), seed=0)
@@ -91,6 +93,218 @@ def test_nonsense_returned_fails_the_trial(returned):
     assert result.params is None
     assert "no trial succeeded, the last error was" in result.message
     assert all(t.state is TrialState.FAILED for t in result.trials)
+
+
+@pytest.mark.parametrize("max_failures", [5, None])
+@pytest.mark.parametrize("returned", [None, (None, 1.0), {"value": None, "cost": 1.0}])
+def test_a_function_without_a_value_is_an_error_at_once(returned, max_failures):
+    calls = []
+    with (
+        pytest.warns(RuntimeWarning, match="trial 0 failed"),
+        pytest.raises(InvalidInputError, match=r"must return a value.*the value is missing"),
+    ):
+        minimize(lambda p: calls.append(p) or returned, LINE, budget=100, seed=0, max_failures=max_failures)
+    assert len(calls) == 1
+
+
+def test_a_value_that_is_missing_once_fails_that_trial():
+    def forgetful(params):
+        calls.append(params)
+        return (None, 2.0) if len(calls) == 3 else (params["x"], 1.0)
+
+    calls = []
+    with pytest.warns(RuntimeWarning, match="trial 2 failed and is charged: .* the value is missing"):
+        result = minimize(forgetful, LINE, budget=8, seed=0)
+    assert result.trials[2].state is TrialState.FAILED
+    assert result.trials[2].charged == 2.0
+    assert result.spent == 8.0
+
+
+@pytest.mark.parametrize("fun", [None, 3, "f", {"x": 1}])
+def test_what_cannot_be_called_is_refused(fun):
+    with pytest.raises(InvalidInputError, match="fun must be callable"):
+        minimize(fun, LINE, budget=3)
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_a_broken_function_ends_quickly_with_its_traceback(n_workers):
+    def broken(params):
+        calls.append(params)
+        return params["learning_rate"]  # the line that is shown
+
+    calls = []
+    with (
+        pytest.warns(RuntimeWarning, match="trial 0 failed and is charged: KeyError: 'learning_rate'"),
+        pytest.raises(pbgi.BrokenFunctionError, match="the first 5 trials failed, and none gave a value") as caught,
+    ):
+        minimize(broken, LINE, budget=60.0, seed=0, n_workers=n_workers)
+    assert 5 <= len(calls) <= 4 + n_workers
+    assert 'return params["learning_rate"]  # the line that is shown' in str(caught.value)
+    assert "max_failures=None" in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore:trial 0 failed")
+@pytest.mark.parametrize("returned", ["good", math.nan])
+def test_nonsense_ends_quickly_too(returned):
+    with pytest.raises(pbgi.BrokenFunctionError, match="the first 2 trials failed"):
+        minimize(lambda _: returned, LINE, budget=60.0, seed=0, max_failures=2)
+
+
+def test_a_user_may_want_to_go_on():
+    def late(params):
+        calls.append(params)
+        if len(calls) <= 7:
+            raise ValueError("not yet")
+        return params["x"]
+
+    calls = []
+    with pytest.warns(RuntimeWarning, match="not yet"):
+        result = minimize(late, LINE, stop=MaxTrials(9), seed=0, max_failures=None)
+    assert result.nfev == 9
+    assert result.success
+    with pytest.raises(InvalidInputError, match="max_failures must be a positive whole number"):
+        minimize(late, LINE, stop=MaxTrials(9), max_failures=0)
+
+
+def test_a_function_that_breaks_later_ends_the_run_with_what_there_is():
+    """A budget of seconds would never be spent by failures that take none."""
+
+    def breaking(params):
+        calls.append(params)
+        if len(calls) > 3:
+            raise ConnectionError("the licence server is gone")
+        return params["x"]
+
+    calls = []
+    with pytest.warns(RuntimeWarning, match="licence server"):
+        result = minimize(breaking, LINE, budget=3600.0, seed=0, max_failures=1)
+    assert result.stop_reason.rule == "Failures"
+    assert "the last 10 trials failed" in result.message
+    assert "ConnectionError: the licence server is gone" in result.message
+    assert (result.nfev, result.success) == (13, True)
+
+
+def test_a_cost_that_is_missing_once_costs_what_was_expected():
+    def vague(params):
+        calls.append(params)
+        return (params["x"], None) if len(calls) == 4 else (params["x"], 2.0)
+
+    calls = []
+    result = minimize(vague, LINE, budget=12, seed=0)
+    assert [t.state for t in result.trials] == [TrialState.COMPLETE] * 6
+    assert (result.trials[3].cost, result.trials[3].charged) == (None, pytest.approx(2.0))
+
+
+def test_a_failure_while_others_tell_their_costs_is_charged_what_they_cost():
+    """Nothing was predicted for the second trial, which fails after the first has told a cost in a unit of its own."""
+    told = threading.Event()
+
+    def pair(params):
+        with lock:
+            calls.append(params)
+            place = len(calls)
+        if place == 1:
+            return params["x"], 40.0
+        if place == 2:
+            assert told.wait(timeout=60.0)
+            raise ValueError("the second")
+        return params["x"], 40.0
+
+    calls, lock = [], threading.Lock()
+    with pytest.warns(RuntimeWarning, match="the second"):
+        result = minimize(
+            pair, LINE, stop=MaxTrials(4), budget=1000, n_workers=2, seed=0, callbacks=[lambda *_: told.set()]
+        )
+    assert sorted(t.charged for t in result.trials) == pytest.approx([40.0] * 4)
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_a_first_crash_does_not_make_everything_look_free(n_workers):
+    def crashing(params):
+        with lock:
+            calls.append(params["x"])
+            first = len(calls) == 1
+        if first:
+            raise MemoryError("at first")
+        return (params["x"] - 0.3) ** 2, 10.0 ** (3.0 * params["x"])
+
+    calls, lock = [], threading.Lock()
+    for seed in range(4):
+        calls.clear()
+        with pytest.warns(RuntimeWarning, match="at first"):
+            result = minimize(crashing, LINE, budget=1000, seed=seed, n_workers=n_workers, stop=MaxTrials(6))
+        assert 10.0 ** (3.0 * calls[1]) < 200
+        assert result.spent <= 1000
+
+
+# What ends a run early ------------------------------------------------------------------------------------------------
+
+
+def test_a_bad_price_in_a_corner_keeps_what_there_is():
+    """With few points the corner is not looked at; later ones are bound to."""
+    asked = []
+
+    def price(params):
+        asked.append(params)
+        return -1.0 if len(asked) > 20_000 else 1.0
+
+    with pytest.warns(RuntimeWarning, match="the search ended early, with what there is"):
+        result = minimize(lambda p: p["x"], LINE, budget=1000, cost=pbgi.KnownCost(price), seed=0)
+    assert result.stop_reason.rule == "Error"
+    assert "a known cost must be a positive, finite number" in result.message
+    assert result.success
+    assert result.nfev == sum(t.state is TrialState.COMPLETE for t in result.trials) > 0
+
+
+def test_a_price_that_is_bad_from_the_start_is_raised():
+    with pytest.raises(InvalidInputError, match="a known cost must be"):
+        minimize(lambda p: p["x"], LINE, budget=10, cost=pbgi.KnownCost(lambda _: -1.0), seed=0)
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_an_error_in_a_callback_keeps_what_there_is(n_workers):
+    def callback(_, trial):
+        if trial.number == 3:
+            raise OSError("disk full")
+
+    with pytest.warns(RuntimeWarning, match="disk full"):
+        result = minimize(parabola, LINE, budget=1000, seed=0, callbacks=[callback], n_workers=n_workers)
+    assert "OSError: disk full" in result.message
+    assert result.trials[3].state is TrialState.COMPLETE
+    assert not any(t.state is TrialState.RUNNING for t in result.trials)
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_exit_in_the_function_keeps_what_there_is(n_workers):
+    def exiting(params):
+        with lock:
+            calls.append(params)
+            place = len(calls)
+        if place > 4:
+            sys.exit(3)
+        return parabola(params)
+
+    calls, lock = [], threading.Lock()
+    with pytest.warns(RuntimeWarning, match=r"called sys.exit\(3\)"):
+        result = minimize(exiting, LINE, budget=1000, seed=0, n_workers=n_workers)
+    assert result.stop_reason.rule == "FunctionExited"
+    assert sum(t.state is TrialState.COMPLETE for t in result.trials) == 4
+    assert result.spent > sum(t.charged for t in result.trials if t.state is TrialState.COMPLETE)
+
+
+def test_exit_before_there_is_anything_exits():
+    with pytest.warns(RuntimeWarning, match="sys.exit"), pytest.raises(SystemExit) as caught:
+        minimize(lambda _: sys.exit(3), LINE, budget=10, seed=0)
+    assert caught.value.code == 3
+
+
+def test_warnings_point_at_the_line_that_called():
+    with pytest.warns(RuntimeWarning) as caught:
+        minimize(lambda _: "good", LINE, stop=MaxTrials(2), seed=0)
+    assert caught[0].filename == __file__
+    with pytest.warns(RuntimeWarning) as caught:
+        minimize(lambda _: "good", LINE, stop=MaxTrials(2), seed=0, n_workers=2)
+    assert caught[0].filename == __file__
 
 
 def test_nan_is_never_the_best():
@@ -187,6 +401,85 @@ def test_interruption_returns_what_is_there():
     assert result.stop_reason is None
     assert sum(t.state is TrialState.COMPLETE for t in result.trials) == 5
     assert result.success
+
+
+def test_an_interrupted_trial_is_charged_what_it_has_used():
+    """In a unit of its own what was expected of it, else its seconds."""
+
+    def impatient(params):
+        calls.append(params)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return (params["x"], 2.0) if own_unit else params["x"]
+
+    for own_unit in (True, False):
+        calls = []
+        result = minimize(impatient, LINE, budget=1000, seed=0)
+        ended = result.trials[-1]
+        assert (ended.state, ended.message) == (TrialState.INTERRUPTED, "interrupted")
+        assert ended.charged == pytest.approx(2.0) if own_unit else 0.0 < ended.charged < 60.0
+        assert result.spent == pytest.approx(sum(t.charged for t in result.trials))
+
+
+def test_interruption_waits_for_nobody_and_drops_nothing():
+    """Ctrl-C comes while the second worker is in a call that ends only after `minimize` has returned."""
+    released, blocked = threading.Event(), threading.Event()
+
+    def slow(params):
+        with lock:
+            calls.append(params)
+            place = len(calls)
+        if place == 4:
+            blocked.set()
+            assert released.wait(timeout=60.0)
+        if place == 6:
+            assert blocked.wait(timeout=60.0)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # as Ctrl-C does
+            assert released.wait(timeout=60.0)
+        return parabola(params)
+
+    calls, lock = [], threading.Lock()
+    try:
+        result = minimize(slow, LINE, budget=1000, n_workers=2, seed=0)
+        assert not released.is_set()
+    finally:
+        released.set()
+    assert result.message == "interrupted"
+    states = [t.state for t in result.trials]
+    assert states.count(TrialState.COMPLETE) == 4
+    assert states.count(TrialState.INTERRUPTED) == 2
+    assert all(t.charged > 0 for t in result.trials)
+    assert result.spent == pytest.approx(sum(t.charged for t in result.trials))
+
+
+def test_an_interrupted_executor_of_the_users_keeps_its_results():
+    class Waiting(ThreadPoolExecutor):
+        """One thread for two calls: the second call waits for the first."""
+
+        def submit(self, *args):
+            submitted.append(args)
+            future = super().submit(*args)
+            if len(submitted) == 4:
+                all_submitted.set()
+            return future
+
+    def slow(params):
+        calls.append(params)
+        if len(calls) == 3:
+            assert all_submitted.wait(timeout=60.0)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # as Ctrl-C does
+            assert released.wait(timeout=60.0)
+        return parabola(params)
+
+    calls, submitted, released, all_submitted = [], [], threading.Event(), threading.Event()
+    with Waiting(1) as executor:
+        try:
+            result = minimize(slow, LINE, budget=1000, executor=executor, n_workers=2, seed=0)
+        finally:
+            released.set()
+    assert [t.state.value for t in result.trials] == ["complete", "complete", "interrupted", "interrupted"]
+    assert result.trials[2].charged > 0.0
+    assert result.trials[3].charged == 0.0  # it never began
 
 
 def test_bad_n_workers():

@@ -64,7 +64,8 @@ def integers(draw, log=None, max_levels=MAX_LEVELS):
 
 categoricals = st.lists(plain, min_size=1, max_size=6, unique=True).map(Categorical)
 parameters = st.one_of(floats(), integers(), categoricals, plain)
-spaces = st.dictionaries(st.text(min_size=1, max_size=4), parameters, min_size=1, max_size=5).map(Space)
+names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=4)
+spaces = st.dictionaries(names, parameters, min_size=1, max_size=5).map(Space)
 
 
 @st.composite
@@ -505,6 +506,8 @@ class Colour(str, enum.Enum):  # noqa: UP042 - the kind of value people have
             lambda: Integer(2, 10, log=True, step=4),
             "low must exceed step / 2 with log=True; got low=2, step=4; raise low to 3",
         ),
+        (lambda: Space({"a\0b": Float(0, 1)}), "must be text that files and databases hold; got 'a\\x00b'"),
+        (lambda: Space({"a\ud800": 1}), "must be text that files and databases hold; got 'a\\ud800'"),
         (lambda: Categorical([]), "choices must not be empty"),
         (lambda: Categorical("abc"), "choices must be a list or tuple; got 'abc'"),
         (lambda: Categorical({"a", "b"}), "choices must be a list or tuple; got {"),

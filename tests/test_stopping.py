@@ -21,7 +21,17 @@ from pbgi import InvalidInputError
 from pbgi.cost import KnownCost, LearnedCost
 from pbgi.frozen import from_plain, to_plain
 from pbgi.history import History
-from pbgi.stopping import STOP_RULES, AnyOf, BudgetSpent, GittinsStop, MaxTrials, Situation, StopReason, rules_of
+from pbgi.stopping import (
+    STOP_RULES,
+    AnyOf,
+    BudgetSpent,
+    GittinsStop,
+    MaxTrials,
+    NothingLeft,
+    Situation,
+    StopReason,
+    rules_of,
+)
 
 RULES = [
     MaxTrials(7),
@@ -189,17 +199,17 @@ def test_budget_is_spent_when_nothing_is_left_after_reservations(overshoot, spen
 
 
 def test_what_is_left_fits_nothing():
-    now = situation(budget=10.0, spent=7.0, reserved=1.0, nothing_left="unaffordable")
+    now = situation(budget=10.0, spent=7.0, reserved=1.0, nothing_left=NothingLeft.UNAFFORDABLE)
     reason = BudgetSpent().reason(now)
     assert reason.rule == "BudgetSpent"
     assert reason.numbers["left"] == 2.0
     assert str(reason) == "no trial is expected to fit the 2 that is left of the budget of 10"
     assert BudgetSpent(overshoot=True).reason(now) is None  # the paper's rule: start as long as anything is left
-    assert BudgetSpent().reason(dataclasses.replace(now, nothing_left="exhausted")) is None
+    assert BudgetSpent().reason(dataclasses.replace(now, nothing_left=NothingLeft.EXHAUSTED)) is None
 
 
 def test_without_a_budget_there_is_none_to_spend():
-    assert BudgetSpent().reason(situation(spent=1e9, nothing_left="unaffordable")) is None
+    assert BudgetSpent().reason(situation(spent=1e9, nothing_left=NothingLeft.UNAFFORDABLE)) is None
 
 
 @pytest.mark.parametrize("bad", [None, 1, "no", 0.0])
@@ -223,11 +233,11 @@ def test_a_former_maximiser_that_a_fresh_search_misses_is_looked_at_again(monkey
     rule, everywhere = GittinsStop(1.0), GittinsStop(1.0).note(snapshot, rng(0))
     assert snapshot.space.snap(np.array([everywhere["worth_x"]])).shape == (1, snapshot.space.dimension)
 
-    def blind(dimension, _rng, former_maximisers=None, **_):
+    def blind(dimension, _rng, former_maximizers=None, **_):
         far = np.zeros((1, dimension))
-        return far if former_maximisers is None else np.concatenate([far, former_maximisers])
+        return far if former_maximizers is None else np.concatenate([far, former_maximizers])
 
-    monkeypatch.setattr("pbgi.snapshot.build_pool", blind)
+    monkeypatch.setattr("pbgi.best_point.build_pool", blind)
     monkeypatch.setattr(
         "pbgi.search.maximize.maximize_batch", lambda f, starts, **_: (starts, f(starts)[0])
     )  # no climbing

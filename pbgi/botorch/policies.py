@@ -17,16 +17,18 @@ What it needs of BoTorch it imports when it is asked for a point. `BOTORCH_POLIC
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pbgi.arrays import Bools, Floats
+from pbgi.best_point import cheap_points
 from pbgi.botorch.searched_policy import SearchedPolicy
 from pbgi.cost import fits
 from pbgi.errors import InvalidInputError
-from pbgi.history import Note, TrialState
-from pbgi.snapshot import Snapshot, cheap_points
+from pbgi.history import TrialState
+from pbgi.notes import PATH, WINDOW, Note
+from pbgi.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from botorch.acquisition.acquisition import AcquisitionFunction
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from pbgi.botorch.bridge import Surrogate
 
 # What a trial's record holds of a lookahead: the points of the path one after the other, and what they may cost.
-PATH, WINDOW = "path", "window"
 
 
 @dataclass(frozen=True)
@@ -151,13 +152,13 @@ class MultiStepEI(SearchedPolicy):
 
     def _last_path(self, snapshot: Snapshot) -> Floats | None:
         for trial in reversed(snapshot.trials):
-            path: Any = trial.record.get(PATH)
-            if isinstance(path, list) and len(path) == self.n_steps * snapshot.space.dimension:
+            path = PATH.of(trial)
+            if path is not None and len(path) == self.n_steps * snapshot.space.dimension:
                 return np.array(path, dtype=np.float64).reshape(self.n_steps, -1)
         return None
 
     def _note(self, X: Floats, snapshot: Snapshot) -> dict[str, Note]:  # noqa: ARG002
-        return {PATH: X.ravel().tolist()}
+        return {PATH.name: X.ravel().tolist()}
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ class BudgetedMultiStepEI(MultiStepEI):
         return starts
 
     def _note(self, X: Floats, snapshot: Snapshot) -> dict[str, Note]:
-        return {**super()._note(X, snapshot), WINDOW: self.window(snapshot)}
+        return {**super()._note(X, snapshot), WINDOW.name: self.window(snapshot)}
 
 
 def paths_near(last: Floats, n: int, rng: np.random.Generator) -> Floats:

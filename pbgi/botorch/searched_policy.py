@@ -14,10 +14,11 @@ import numpy as np
 
 from pbgi.acquisition import Cheapness, LogExpectedImprovement
 from pbgi.arrays import Bools, Floats
-from pbgi.history import Note
+from pbgi.best_point import best_point, restricted
+from pbgi.notes import Note
 from pbgi.plain import require_count, set_fields
 from pbgi.search.maximize import RESOLUTION
-from pbgi.snapshot import Proposal, Snapshot
+from pbgi.snapshot import Proposal, Snapshot, cost_of
 
 if TYPE_CHECKING:
     from botorch.acquisition.acquisition import AcquisitionFunction
@@ -66,7 +67,7 @@ class SearchedPolicy(ABC):
         if chosen is not None:
             return chosen
         log_ei = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_warped)
-        found = snapshot.maximise(log_ei, rng)
+        found = best_point(snapshot, log_ei, rng)
         return None if found.x is None or not math.isfinite(found.value) else _proposal(snapshot, found.x, {})
 
     def _climb(self, surrogate: "Surrogate", snapshot: Snapshot, rng: np.random.Generator) -> "Climbs":
@@ -115,12 +116,12 @@ class SearchedPolicy(ABC):
 
 
 def _proposal(snapshot: Snapshot, x: Floats, record: dict[str, Note]) -> Proposal:
-    return Proposal(x.copy(), math.exp(float(snapshot.cost.log_moment(x[None], 1.0)[0])), record)
+    return Proposal(x.copy(), cost_of(float(snapshot.cost.log_moment(x[None], 1.0)[0])), record)
 
 
 def _may_be_tried(snapshot: Snapshot, X: Floats) -> Bools:
     """Which points (m, d) are affordable, not excluded and unlikely to fail."""
-    allowed = snapshot.restricted(Cheapness(snapshot.cost)).allowed(X)
+    allowed = restricted(snapshot, Cheapness(snapshot.cost)).allowed(X)
     if snapshot.excluded is not None and len(snapshot.excluded):
         distance = np.abs(X[:, None, :] - snapshot.excluded[None, :, :]).max(axis=2)
         allowed &= (distance >= RESOLUTION).all(axis=1)

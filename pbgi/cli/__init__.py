@@ -1,14 +1,15 @@
-"""The command line: `pbgi tune | ask | tell | status | best | trials | export | report | dashboard | boxes`.
+"""The command line: `pbgi tune | ask | tell | status | best | trials | export | check | report | dashboard | boxes`.
 
     arguments.py commands.py              what can be typed, and what it does
     toml_file.py job.py placeholders.py   what a job file says
     command.py guard.py processes.py      running a program, and ending it
-    outcome.py private_files.py           what it reported; files that are nobody else's business
+    outcome.py logs.py private_files.py   what it reported, what it printed; files that are nobody else's business
     storage.py study.py attributes.py     the trials, in an Optuna storage
-    settings.py suggest.py                what suggestions depend on; the next one
+    settings.py suggest.py widening.py    what suggestions depend on; the next one; ranges that have grown
     tune.py recovery.py interruption.py   the loop, what a crash left, signals
     running.py overrun.py                 trials under way, ended when a budget of seconds is used up
     ask_tell.py records.py                for scripts
+    sound.py check.py                     what the storage hands back is checked; what can be read of a damaged one
     report.py                             a page about a study
     dashboard.py dashboard_pages.py       pages that follow a study, in optuna-dashboard
     live_plots.py plot_process.py         their plots, made by another process

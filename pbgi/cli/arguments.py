@@ -29,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
     _tune(commands)
     _ask_and_tell(commands)
     _records(commands)
+    _check(commands)
     _report(commands)
     _dashboard(commands)
     _boxes(commands)
@@ -67,6 +68,13 @@ def _records(commands: Commands) -> None:
     export.add_argument("--output", type=Path, help="a file instead of standard output")
 
 
+def _check(commands: Commands) -> None:
+    check = _command(commands, "check", "say what can be read of a study in an SQLite file, however damaged")
+    check.add_argument("study", help="a job file (.toml), or an SQLite study (.db)")
+    _storage(check)
+    check.add_argument("-o", "--output", type=Path, help="write all trials that can be read there, as JSON lines")
+
+
 def _report(commands: Commands) -> None:
     report = _command(commands, "report", "write one HTML page about a study: the result in words, plots, all trials")
     _study(report)
@@ -82,7 +90,7 @@ def _dashboard(commands: Commands) -> None:
     dashboard.add_argument(
         "--port", type=int, default=8080, help="where it listens, 8080 by default; 0 for any free one"
     )
-    dashboard.add_argument("--host", default="127.0.0.1", help="listen to other machines: they may delete the study")
+    dashboard.add_argument("--host", default="127.0.0.1", help="listen to other machines; asks for a token")
     dashboard.add_argument("--unit", default="", help="the unit of costs, such as s or USD")
     dashboard.add_argument("--no-browser", action="store_true", help="print the address, do not open it")
 

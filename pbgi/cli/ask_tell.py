@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from pbgi.cli.outcome import LEAST_COST, Outcome
+from pbgi.cli.outcome import LEAST_COST, Outcome, not_nested
 from pbgi.cli.records import trial_records
 from pbgi.cli.study import StudyBook, predicted_cost
 from pbgi.cli.suggest import hand_out
@@ -37,15 +37,16 @@ def tell(book: StudyBook, told: Mapping[str, Any]) -> dict[str, Any]:
         told: The trial's number under "trial", then "value" or "failed": true, and "cost" and "message" if known.
 
     Returns:
-        The trial.
+        The trial; another one than was told of if that had been given up as abandoned.
     """
     number, value, cost, message = checked(told)
     with book.locked():
         trial = book.trial(number)
+        observed = None
         if cost is None and not trial.state.is_finished():
-            cost = _assumed_cost(book, trial)
-        book.finish(number, Outcome(value, cost, None, message))
-        return trial_records(book.trials())[number]
+            cost, observed = _assumed_cost(book, trial), 0.0
+        ended = book.finish(number, Outcome(value, cost, None, message, observed=observed))
+        return trial_records(book.trials())[ended.number]
 
 
 def _assumed_cost(book: StudyBook, trial: Any) -> float:
@@ -64,6 +65,7 @@ def checked(told: Mapping[str, Any]) -> tuple[int, float | None, float | None, s
     unknown = [key for key in told if key not in TOLD]
     if unknown:
         raise InvalidInputError(f"what is told must be among {', '.join(TOLD)}; got {unknown[0]!r}")
+    told = {key: not_nested(key, value) for key, value in told.items()}
     number, failed, message = told.get("trial"), told.get("failed", False), told.get("message")
     if type(number) is not int or number < 0:
         raise InvalidInputError(f"trial must be a number from `ask`; got {number!r}")

@@ -5,11 +5,12 @@ finished trial lacks it. What was suggested for a trial is kept as `PBGISampler`
 Python and come back. The others are notes of the command line.
 """
 
-from pbgi.integrations.optuna.ledger import COST_KEY
+from pbgi.integrations.optuna.ledger import COST_KEY, OBSERVED_KEY, OVERRUN_KEY
 
 COST = COST_KEY
 MESSAGE = "pbgi:message"  # why a trial failed
-OVERRUN = "pbgi:overrun"  # true if it was ended because the budget was used up
+OBSERVED = OBSERVED_KEY  # what a success was seen to cost, where its cost is only what it was charged; 0 for nothing
+OVERRUN = OVERRUN_KEY  # true if it was ended because the budget was used up
 SECONDS = "pbgi:seconds"  # how long its commands ran, all attempts together
 TOKEN = "pbgi:token"  # noqa: S105 (names the trial's folder, and tells it from trials of other studies)
 WORKER = "pbgi:worker"  # which process runs it, see `processes.identity`

@@ -46,6 +46,8 @@ def solve_file(path: Path, *, budget: float | None = None, play: int | None = No
     Raises:
         JobError: The file breaks a rule; the message has the line and the key.
     """
+    if play is not None and play < 0:
+        raise InvalidInputError(f"--play must be a seed, a whole number that is not negative; got {play}")
     file = TomlFile.read(path)
     _require_known(file, (), file.data, _KEYS)
     entries = file.data.get("box")
@@ -110,7 +112,7 @@ def _box(file: TomlFile, number: int, entry: Mapping[str, Any]) -> Box:
     reward = _prize(file, (*keys, "reward"), entry["reward"])
     try:
         return Box(reward, cost)
-    except (InvalidInputError, TypeError, ValueError) as error:
+    except (InvalidInputError, TypeError, ValueError, OverflowError) as error:
         raise file.error(keys, str(error)) from None
 
 
@@ -118,7 +120,7 @@ def _prize(file: TomlFile, keys: tuple[str | int, ...], given: Any) -> Any:
     """What is written as a prize or a random cost."""
     try:
         return _distribution(given)
-    except (InvalidInputError, TypeError, ValueError) as error:
+    except (InvalidInputError, TypeError, ValueError, OverflowError) as error:
         raise file.error(keys, str(error)) from None
 
 

@@ -9,14 +9,17 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pbgi.cli.guard import Guard
+from pbgi.cli.guard import Guard, kill_strays
 from pbgi.cli.job import Job
+from pbgi.cli.logs import condense, give_back
+from pbgi.cli.masking import for_commands
 from pbgi.cli.outcome import LEAST_COST, Outcome, read_result
 from pbgi.cli.placeholders import environment_of, filled, values_of
 from pbgi.cli.private_files import make_folder, open_private, tail, write_json
@@ -94,8 +97,11 @@ class Attempt:
             self.ended = time.monotonic()
             # Until it is reaped its number cannot belong to anyone else, so what it left behind can be killed safely.
             signal_group(self.process.pid, signal.SIGKILL)
+            kill_strays(str(self.plan.folder))
             self.process.wait()
             guard.release(self.process.pid)
+            for log in self._logs:
+                condense(log)
             for timer in tuple(self._timers.values()):
                 timer.cancel()
             ended(self)
@@ -105,6 +111,15 @@ class Attempt:
         if (timeout := self.plan.job.timeout) is not None:
             why = f"the command was killed after its timeout of {timeout:g} s"
             self._after("timeout", timeout, lambda: self.stop(why))
+
+    @property
+    def _logs(self) -> tuple[Path, Path]:
+        return self.plan.file("stdout.log", self.count), self.plan.file("stderr.log", self.count)
+
+    def trim_logs(self) -> None:
+        """Keep what it writes within bounds."""
+        for log in self._logs:
+            give_back(log)
 
     def outcome(self) -> Outcome:
         """How it ended. The cost is the one reported, or seconds times their price, or not known."""
@@ -141,7 +156,7 @@ def price_of_second(job: Job) -> float | None:
 def priced(job: Job, seconds: float) -> float | None:
     """What so many seconds cost; None where only the program knows."""
     price = price_of_second(job)
-    return None if price is None else max(seconds * price, LEAST_COST)
+    return None if price is None else min(max(seconds * price, LEAST_COST), sys.float_info.max)
 
 
 def start(plan: Plan, count: int) -> Attempt:
@@ -161,7 +176,7 @@ def start(plan: Plan, count: int) -> Attempt:
         process = subprocess.Popen(  # noqa: S603 (an argument list from the user's own file; no shell)
             filled(job.command, values_of(*given)),
             cwd=job.folder,
-            env={**os.environ, **job.environment, **environment_of(*given)},
+            env={**for_commands(os.environ), **job.environment, **environment_of(*given)},
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,

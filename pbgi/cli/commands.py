@@ -10,11 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pbgi.cli.errors import ExitCode, JobError, StorageError
-from pbgi.cli.masking import masked
+from pbgi.cli.errors import ExitCode, JobError, StorageError, shortened
+from pbgi.cli.masking import STORAGE_VARIABLE, masked
 from pbgi.errors import NothingLeftError, PbgiError
-
-STORAGE_VARIABLE = "PBGI_STORAGE"
 
 
 def run(given: argparse.Namespace) -> int:
@@ -37,7 +35,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _complain(error: Exception, code: ExitCode, urls: tuple[str | None, ...]) -> int:
-    print(f"pbgi: {masked(str(error), *urls)}", file=sys.stderr)
+    print(f"pbgi: {shortened(masked(str(error), *urls))}", file=sys.stderr)
     return code
 
 
@@ -103,19 +101,40 @@ def _trials(given: argparse.Namespace) -> int:
 
 
 def _export(given: argparse.Namespace) -> int:
-    from pbgi.cli.private_files import open_private
     from pbgi.cli.records import exported
 
-    text = exported(_book(given, create=False), given.format)
+    # UTF-8 in every locale; half a character that a program has reported is written as its code.
+    text = exported(_book(given, create=False), given.format).encode(errors="backslashreplace")
     if given.output is None:
-        sys.stdout.write(text)
+        sys.stdout.buffer.write(text)
+        sys.stdout.buffer.flush()
         return ExitCode.DONE
-    try:
-        with open_private(given.output) as file:
-            file.write(text.encode())
-    except OSError as error:
-        raise JobError.at(given.output, None, f"cannot be written: {error.strerror}") from None
+    _write(given.output, text)
     return ExitCode.DONE
+
+
+def _check(given: argparse.Namespace) -> int:
+    from pbgi.cli.check import as_lines, findings_in
+    from pbgi.cli.storage import sqlite_path
+
+    path = sqlite_path(_study_url(given)[0])
+    if path is None:
+        raise JobError("check reads SQLite files; a database server checks and dumps its own")
+    found = findings_in(path)
+    if given.output is not None:
+        _write(given.output, as_lines(found).encode())
+    _print(found.record(path, given.output))
+    return ExitCode.STORAGE if found.problems else ExitCode.DONE
+
+
+def _write(path: Path, text: bytes) -> None:
+    from pbgi.cli.private_files import open_private
+
+    try:
+        with open_private(path, os.O_TRUNC) as file:  # the user has named it: a link is meant
+            file.write(text)
+    except OSError as error:
+        raise JobError.at(path, None, f"cannot be written: {error.strerror}") from None
 
 
 def _report(given: argparse.Namespace) -> int:
@@ -168,17 +187,22 @@ def _book(given: argparse.Namespace, *, create: bool = True) -> Any:
 
 def _found(given: argparse.Namespace) -> tuple[Any, str]:
     """The storage of a study and its name, whichever program made it with Optuna."""
-    from pbgi.cli.job import read_job
-    from pbgi.cli.storage import Storage, url_of_file
+    from pbgi.cli.storage import Storage
 
-    name = given.study_name
-    if given.study.endswith(".toml"):
-        job = read_job(Path(given.study))
-        url, name = _url(job, given.storage), name or job.name
-    else:
-        url = given.study if "://" in given.study else url_of_file(Path(given.study))
+    url, name = _study_url(given)
     storage = _quiet(lambda: Storage(url, create=False))
-    return storage, storage.name_of(name)
+    return storage, storage.name_of(given.study_name or name)
+
+
+def _study_url(given: argparse.Namespace) -> tuple[str, str | None]:
+    """Where the study that an argument names is, and its name if a job says it."""
+    from pbgi.cli.job import read_job
+    from pbgi.cli.storage import url_of_file
+
+    if not given.study.endswith(".toml"):
+        return given.study if "://" in given.study else url_of_file(Path(given.study)), None
+    job = read_job(Path(given.study))
+    return _url(job, given.storage), job.name
 
 
 def _book_of_job(job: Any, storage: str | None, *, create: bool = True) -> Any:
@@ -202,10 +226,10 @@ def _url(job: Any, storage: str | None) -> str:
 
 
 def _quiet(open_storage: Callable[[], Any]) -> Any:
-    """Optuna reports every study it makes; our own lines say more."""
+    """Optuna reports every study it makes, and every error twice; our own lines say more."""
     import optuna
 
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
     return open_storage()
 
 
@@ -217,6 +241,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "best": _best,
     "trials": _trials,
     "export": _export,
+    "check": _check,
     "report": _report,
     "dashboard": _dashboard,
     "boxes": _boxes,

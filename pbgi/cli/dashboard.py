@@ -22,14 +22,14 @@ from pbgi.cli.live_plots import LivePlots, PlottedStorage
 from pbgi.cli.masking import masked
 from pbgi.cli.progress import Display
 from pbgi.cli.storage import Storage
-from pbgi.cli.web_server import WebServer
+from pbgi.cli.web_server import TOKEN, WebServer
 
 FIRST_PLOTS = 5.0  # seconds that the address is held back for them: pages look for new ones every ten seconds only
 POLL = 0.1  # seconds until the server notices that it is to end
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 EXPOSED = (
-    "anybody who reaches port {port} of this machine can read, change and delete every study in this storage; "
-    "without --host nobody else can"
+    "whoever has this address with its token can read, change and delete every study in this storage, and what is sent "
+    "to port {port} of this machine is not encrypted; without --host nobody else can ask"
 )
 
 
@@ -69,7 +69,8 @@ def serve(
             if not server.is_loopback:
                 notices.tell(EXPOSED.format(port=server.server_port))
             plots.heard.wait(FIRST_PLOTS)
-            ready({"study": name, "url": f"{server.url}/dashboard/studies/{study_id}"})
+            query = "" if server.token is None else f"?{TOKEN}={server.token}"
+            ready({"study": name, "url": f"{server.url}/dashboard/studies/{study_id}{query}"})
             ended.wait()
 
 

@@ -3,12 +3,16 @@
 PbgiError
     ├── InvalidInputError ── JobError     a file or an argument breaks a rule; the message names file, line and key
     └── StorageError (OSError)            the storage cannot be opened, read or written
+        └── DamagedError                  it holds what no study does
 """
 
 from enum import IntEnum
 from pathlib import Path
 
 from pbgi.errors import InvalidInputError, PbgiError
+
+# Characters of a message: a program may report, and a file hold, a megabyte of nonsense.
+LONGEST_MESSAGE = 1000
 
 
 class ExitCode(IntEnum):
@@ -35,3 +39,12 @@ class JobError(InvalidInputError):
 
 class StorageError(PbgiError, OSError):
     """The storage cannot be opened, read or written; passwords are masked in the message."""
+
+
+class DamagedError(StorageError):
+    """The storage holds what no study does; asking again does not mend it."""
+
+
+def shortened(message: str) -> str:
+    """The message, cut where it quotes too much."""
+    return message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]}... (cut)"

@@ -4,6 +4,9 @@
 costing money. The guard holds the other end of a pipe. Lines of JSON say which process groups are under way; when the
 pipe closes, those left over are killed, and when that was is noted beside their logs, since it says what they cost. It
 is run as a script, without pbgi, to be small.
+
+A program may start others in a session of their own (`setsid`, daemons), out of reach of a signal to its group. Those
+are known by their environment, which has the folder of the trial.
 """
 
 import contextlib
@@ -17,6 +20,8 @@ from pathlib import Path
 from typing import IO
 
 NOTE = "killed.json"
+FOLDER_VARIABLE = "PBGI_FOLDER"
+ROUNDS, PAUSE = 50, 0.02  # a program that starts others may be quicker than we are, but not for ever
 
 
 class Guard:
@@ -26,6 +31,8 @@ class Guard:
         # A session of its own: Ctrl-C in the terminal is not meant for it.
         self._process = subprocess.Popen(  # noqa: S603 (this file)
             [sys.executable, "-I", "-S", __file__],
+            # Of a command that runs `pbgi tune` itself it is no part: it must live to end what that has started.
+            env={name: value for name, value in os.environ.items() if name != FOLDER_VARIABLE},
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -71,12 +78,36 @@ def main() -> None:
     for pid, folder in watched.items():
         with contextlib.suppress(OSError):
             os.killpg(pid, signal.SIGKILL)
+        kill_strays(folder)
         with contextlib.suppress(OSError):
             _note(Path(folder) / NOTE, pid)
 
 
+def kill_strays(folder: str) -> None:
+    """Kill what the command of the trial with this folder has started, in whatever session."""
+    for _ in range(ROUNDS):
+        if not sum(_killed(int(entry.name), folder) for entry in Path("/proc").glob("[1-9]*")):
+            return
+        time.sleep(PAUSE)
+
+
+def _killed(pid: int, folder: str) -> bool:
+    """Whether a process was one of them, and got the signal."""
+    if pid == os.getpid():
+        return False
+    with contextlib.suppress(OSError, AttributeError):  # it is gone, or somebody else's, or this is not Linux
+        handle = os.pidfd_open(pid)  # so that its number cannot become another's meanwhile
+        try:
+            if f"{FOLDER_VARIABLE}={folder}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+                return True
+        finally:
+            os.close(handle)
+    return False
+
+
 def _note(path: Path, pid: int) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
         json.dump({"pid": pid, "time": time.time()}, file)
 
 

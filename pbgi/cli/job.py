@@ -13,6 +13,7 @@ docs/command-line.md lists every key. Nothing in here runs or writes anything.
 """
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -138,10 +139,17 @@ def _require_consistent(file: TomlFile, job: Job) -> None:
     if job.overrun == "stop" and job.cost is not None:
         rule = 'must be "finish" where the program reports its own cost: seconds do not say what it has spent'
         raise file.error(("overrun",), f'{rule}; got "stop", with cost = {job.cost!r}')
-    if not job.folder.is_dir():
+    if not _is_folder(job.folder):
         raise file.error(("folder",), f"must be a folder that exists; got {str(job.folder)!r}")
     if len(job.name) > LONGEST_NAME:
         raise file.error(("name",), f"a name may have at most {LONGEST_NAME} characters; got {len(job.name)}")
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name too long
+        return False
 
 
 def _checked(file: TomlFile, keys: tuple[str | int, ...], rule: Callable[[Any], Any], value: Any) -> Any:
@@ -149,6 +157,8 @@ def _checked(file: TomlFile, keys: tuple[str | int, ...], rule: Callable[[Any], 
         return rule(value)
     except (InvalidInputError, TypeError) as error:
         raise file.error(keys, str(error)) from None
+    except RecursionError:  # the value cannot even be shown
+        raise file.error(keys, "must not be nested so deeply") from None
 
 
 # Parameters ----------------------------------------------------------------------------------------------------------
@@ -174,9 +184,9 @@ def _parameter_name(name: str) -> None:
 
 def _parameter(value: Any) -> Parameter | Value:
     if isinstance(value, list):
-        return Categorical([_without_nul(choice) for choice in value])
+        return Categorical([_storable(choice) for choice in value])
     if not isinstance(value, Mapping):
-        fixed: Value = _without_nul(plain_value("a fixed value", value))
+        fixed: Value = _storable(plain_value("a fixed value", value))
         return fixed
     if "choices" in value:
         _require_keys(value, ("choices",))
@@ -212,9 +222,11 @@ def _require_keys(table: Mapping[str, Any], known: tuple[str, ...]) -> None:
             raise InvalidInputError(f"has no key {key!r}; there are low, high, log, step, type, or choices alone")
 
 
-def _without_nul(value: Any) -> Any:
+def _storable(value: Any) -> Any:
     if isinstance(value, str) and "\0" in value:
         raise InvalidInputError(f"a value must not hold a NUL, which no argument can; got {value!r}")
+    if isinstance(value, int) and abs(value) > sys.float_info.max:  # Optuna compares values as floats
+        raise InvalidInputError(f"a whole number must be within what a 64-bit float holds; got {value!r}; write a text")
     return value
 
 
@@ -273,7 +285,7 @@ def _environment(value: Any) -> dict[str, str]:
 def _policy(value: Any) -> Policy:
     given = {"kind": value} if isinstance(value, str) else value
     known = {kind.__name__: kind for kind in POLICIES}
-    if not isinstance(given, Mapping) or given.get("kind") not in known:
+    if not isinstance(given, Mapping) or not isinstance(given.get("kind"), str) or given["kind"] not in known:
         raise InvalidInputError(f"kind must be one of {', '.join(sorted(known))}; got {value!r}")
     arguments = {key: argument for key, argument in given.items() if key != "kind"}
     made: Policy = known[given["kind"]](**arguments)

@@ -1,12 +1,15 @@
-"""Storage URLs without their passwords: nothing that is printed may hold one, whoever wrote the message.
+"""Storage URLs without their passwords: nothing that is printed may hold one, whoever wrote the message, and no program
+that is run is given one.
 
 A URL that a user got wrong has a password too, in a place that no parser knows. So whatever stands where a password
 might is taken for one.
 """
 
 import re
+from collections.abc import Mapping
 from urllib.parse import unquote
 
+STORAGE_VARIABLE = "PBGI_STORAGE"
 MASK = "***"
 _KEY = r"[\w-]*(?:password|passwd|pwd|secret|token)[\w-]*="
 _IN_QUERY = re.compile(rf"([?&;\s]{_KEY})([^&;\s'\"]*)", re.IGNORECASE)
@@ -20,6 +23,11 @@ def masked(text: str, *urls: str | None) -> str:
         text = text.replace(secret, MASK)
     text = _IN_USER_INFO.sub(rf"\1{MASK}@", text)
     return _IN_QUERY.sub(rf"\1{MASK}", _PORT_THAT_IS_NONE.sub(rf"\1{MASK}", text))
+
+
+def for_commands(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a trial's command gets of our environment: it has no business in the storage."""
+    return {name: value for name, value in environment.items() if name != STORAGE_VARIABLE}
 
 
 def _secrets(url: str) -> set[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pbgi.cli.errors import shortened
 from pbgi.cli.private_files import tail
 from pbgi.errors import InvalidInputError
 from pbgi.history import check_cost, check_value
@@ -29,6 +30,9 @@ class Outcome:
         seconds: How long it took, where that was measured.
         message: Why it failed; None if it did not.
         overrun: Whether it was ended because the budget was used up: its cost is then less than it would have been.
+        abandoned: Whether it was given up by another process than its own, which may yet come with a result.
+        observed: What the attempt that gave the value was seen to cost, where `cost` is only what is charged; 0 for
+            nothing.
     """
 
     value: float | None
@@ -36,6 +40,8 @@ class Outcome:
     seconds: float | None
     message: str | None = None
     overrun: bool = False
+    abandoned: bool = False
+    observed: float | None = None
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,7 @@ def read_result(output: Path, result_file: Path | None, objective: str, cost: st
         found = last_json_line(tail(output, MOST_BYTES)) if result_file is None else _json_file(result_file)
         return _reported(found, objective, cost)
     except InvalidInputError as error:
-        return Reported(None, None, f"{source}: {error}")
+        return Reported(None, None, f"{source}: {shortened(str(error))}")
 
 
 def last_json_line(text: str) -> Any:
@@ -70,6 +76,14 @@ def last_json_line(text: str) -> Any:
         if isinstance(found, dict | int | float):
             return found
     raise InvalidInputError('a line of JSON must say the result, such as {"value": 0.25}; there is none')
+
+
+def not_nested(name: str, value: Any) -> Any:
+    """The value, unless it is a list or an object of JSON, which may be nested too deeply to be shown."""
+    if isinstance(value, list | dict):
+        kind = "a list" if isinstance(value, list) else "an object"
+        raise InvalidInputError(f"{name} must be a single JSON value; got {kind} of length {len(value)}")
+    return value
 
 
 def _json_file(path: Path) -> Any:
@@ -89,14 +103,15 @@ def _reported(found: Any, objective: str, cost: str | None) -> Reported:
     paid, problem = None, None
     if cost is not None:
         try:
-            paid = check_cost(found.get(cost))
+            paid = check_cost(not_nested("the cost", found.get(cost)))
         except InvalidInputError as error:
-            problem = f"{cost}: {error}"
+            problem = shortened(f"{cost}: {error}")
         if paid is None and problem is None:
-            problem = f"the cost must be under the key {cost!r}; got keys {sorted(found)}"
+            problem = shortened(f"the cost must be under the key {cost!r}; got keys {sorted(found)}")
     if objective not in found:
-        return Reported(None, paid, f"the value must be under the key {objective!r}; got keys {sorted(found)}")
-    value = check_value(found[objective])
+        keys = shortened(f"the value must be under the key {objective!r}; got keys {sorted(found)}")
+        return Reported(None, paid, keys)
+    value = check_value(not_nested("the value", found[objective]))
     if not math.isfinite(value):
         return Reported(None, paid, f"the value must be finite; got {value!r}")
     return Reported(None if problem else value, paid, problem)

@@ -12,7 +12,6 @@ All of it grows with time, so the moment is known beforehand. A timer waits for 
 set anew when the study is looked at again: the sooner, the nearer the moment.
 """
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from pbgi.cli.job import Job
 from pbgi.cli.recovery import earlier
 from pbgi.cli.running import Running, noted_seconds
 from pbgi.cli.study import StudyBook
-from pbgi.integrations.optuna.ledger import Account, Ledger, ledger_of
+from pbgi.integrations.optuna.ledger import Account, Ledger, ledger_of, total
 
 # Seconds between two looks at the study: a tenth of the time that is left, within these bounds.
 LOOK_SHARE, LEAST_LOOK, MOST_LOOK = 0.1, 0.25, 30.0
@@ -59,9 +58,9 @@ def seconds_left(left: float, price: float, own: Share, others: Sequence[Share])
         own: The trial.
         others: All others that run.
     """
-    used = math.fsum(share.used for share in (own, *others))
+    used = total(share.used for share in (own, *others))
     until_used_up = (left - used) / (price * (1 + sum(share.grows for share in others)))
-    until_held = (left - own.used - math.fsum(share.held for share in others)) / price
+    until_held = (left - own.used - total(share.held for share in others)) / price
     until_expected = (own.expected - own.used) / price
     return max(min(until_used_up, max(until_held, until_expected)), 0.0)
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pbgi.cli.guard import FOLDER_VARIABLE
 from pbgi.errors import InvalidInputError
 from pbgi.plain import Value
 
@@ -55,7 +56,7 @@ def environment_of(params: Mapping[str, Value], number: int, folder: Path, param
     named = {f"PBGI_PARAM_{name}": as_text(value) for name, value in params.items() if _PLAIN_NAME.fullmatch(name)}
     return named | {
         "PBGI_TRIAL": str(number),
-        "PBGI_FOLDER": str(folder),
+        FOLDER_VARIABLE: str(folder),
         "PBGI_PARAMS_FILE": str(params_file),
         "PBGI_PARAMS": json.dumps(params),
     }

@@ -1,5 +1,10 @@
-"""Files that only their owner may read, whatever the umask: parameters, logs and results are nobody else's business."""
+"""Files that only their owner may read, whatever the umask: parameters, logs and results are nobody else's business.
 
+Their names can be guessed, and the folder may be one that others write to. So a name that is a symbolic link is
+refused: it would have us write, or lock, a file of somebody else's choice.
+"""
+
+import errno
 import json
 import os
 from pathlib import Path
@@ -16,14 +21,28 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-def open_private(path: Path, flags: int = os.O_TRUNC) -> BinaryIO:
+def open_private(path: Path, flags: int = os.O_TRUNC | os.O_NOFOLLOW) -> BinaryIO:
     """A file for writing, made with mode 0600."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | flags, FILE_MODE), "wb")
+    return os.fdopen(_made(path, os.O_WRONLY | flags), "wb")
+
+
+def open_lock(path: Path) -> int:
+    """The descriptor of a file to be locked, made with mode 0600 if need be."""
+    return _made(path, os.O_RDWR | os.O_NOFOLLOW)
+
+
+def _made(path: Path, flags: int) -> int:
+    try:
+        return os.open(path, os.O_CREAT | os.O_CLOEXEC | flags, FILE_MODE)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise OSError(errno.ELOOP, "must not be a symbolic link", str(path)) from None
 
 
 def touch_private(path: Path) -> None:
     """Make an empty file with mode 0600 unless there is one."""
-    open_private(path, 0).close()
+    open_private(path, os.O_NOFOLLOW).close()
 
 
 def write_json(path: Path, value: Any) -> None:

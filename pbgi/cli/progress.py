@@ -11,7 +11,7 @@ from typing import TextIO
 from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.cli.settings import StudySettings
-from pbgi.integrations.optuna.ledger import ledger_of, remaining
+from pbgi.integrations.optuna.ledger import ledger_of, remaining, total
 from pbgi.integrations.optuna.summary import best_trial
 
 RECENT = 10  # the latest trials say best what the next ones will cost: the search has gone where it pays
@@ -73,7 +73,8 @@ def _trials_left(settings: StudySettings, n: int, paid: Sequence[float], left: f
     if settings.trials is not None:
         guesses.append(max(settings.trials - n, 0))
     if left is not None and paid:
-        guesses.append(math.floor(left / (math.fsum(paid) / len(paid))))
+        more = left / (total(paid) / len(paid))
+        guesses += [math.floor(more)] if math.isfinite(more) else []  # else beyond all counting
     return min(guesses) if guesses else None
 
 

@@ -25,6 +25,7 @@ STATES = {
 }
 COLUMNS = ("trial", "state", "value", "cost", "predicted_cost", "seconds", "message", "started", "ended")
 FORMATS = ("json", "jsonl", "csv")
+FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last four are the same in full width
 
 
 def trial_records(trials: Sequence[FrozenTrial]) -> list[dict[str, Any]]:
@@ -105,5 +106,13 @@ def _csv(names: Sequence[str], records: Iterable[dict[str, Any]]) -> str:
     writer.writerow([*COLUMNS, *(f"params.{name}" for name in names)])
     for record in records:
         params = record["params"]
-        writer.writerow([*(record[c] for c in COLUMNS), *(params.get(name) for name in names)])
+        writer.writerow([_cell(x) for x in (*(record[c] for c in COLUMNS), *(params.get(name) for name in names))])
     return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """A value as a spreadsheet may see it: a text that it would take for a formula gets an apostrophe in front."""
+    if not isinstance(value, str):
+        return value
+    text = value.replace("\r\n", "\n").replace("\r", "\n")  # a carriage return alone is not quoted, and ends a row
+    return f"'{text}" if text.lstrip().startswith(FORMULA) else text

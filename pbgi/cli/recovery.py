@@ -6,9 +6,11 @@ known to have been spent: until its guard killed it, or until now if it ran on, 
 """
 
 import json
+import math
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,14 @@ from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.cli import attributes
 from pbgi.cli.command import priced
-from pbgi.cli.guard import NOTE
+from pbgi.cli.guard import NOTE, kill_strays
 from pbgi.cli.job import Job
 from pbgi.cli.outcome import LEAST_COST, Outcome
 from pbgi.cli.private_files import tail
 from pbgi.cli.processes import identity, is_alive, is_here, kill_orphan
+from pbgi.cli.sound import is_amount
 from pbgi.cli.study import StudyBook, predicted_cost
+from pbgi.integrations.optuna.ledger import total
 
 RESULT = "outcome.json"
 # A worker of another machine that gave no sign for so long may be reclaimed, if the user says so.
@@ -71,6 +75,7 @@ def _outcome(job: Job, trial: FrozenTrial) -> Outcome:
     folder = folder_of(job, trial)
     command = trial.user_attrs.get(attributes.COMMAND, {})
     was_running = kill_orphan(command)
+    kill_strays(str(folder))
     saved = _saved(folder, trial)
     if saved is not None:
         return saved
@@ -79,7 +84,7 @@ def _outcome(job: Job, trial: FrozenTrial) -> Outcome:
     known = priced(job, seconds)
     cost = known if known is not None else predicted_cost(trial) or LEAST_COST
     message = "the process that ran this trial ended without finishing it"
-    return Outcome(None, paid.cost_or_zero + cost, paid.seconds + seconds, message)
+    return Outcome(None, total([paid.cost_or_zero, cost]), paid.seconds + seconds, message, abandoned=True)
 
 
 def _seconds(folder: Path, trial: FrozenTrial, was_running: bool) -> float:
@@ -106,14 +111,26 @@ def _saved(folder: Path, trial: FrozenTrial) -> Outcome | None:
     found = read_json(folder / RESULT)
     if found.get("token") != trial.user_attrs.get(attributes.TOKEN) or "outcome" not in found:
         return None
-    return Outcome(**found["outcome"])
+    saved = found["outcome"]
+    names = [field.name for field in fields(Outcome)]
+    if not isinstance(saved, Mapping) or not {"value", "cost", "seconds"} <= saved.keys() or not _is_ours(saved):
+        return None
+    return Outcome(**{name: saved[name] for name in names if name in saved})  # another version may know more of them
+
+
+def _is_ours(saved: Mapping[str, Any]) -> bool:
+    """Whether its fields are what we write: the command may write to its folder too."""
+    value, message = saved["value"], saved.get("message")
+    good = value is None or (type(value) in (int, float) and math.isfinite(value))
+    amounts = [saved.get(name) for name in ("cost", "seconds", "observed")]
+    return good and all(x is None or is_amount(x) for x in amounts) and isinstance(message, str | None)
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """A small JSON object of ours; empty if there is none."""
     try:
         found = json.loads(tail(path, 2**16))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -124,7 +141,7 @@ class Earlier:
     def __init__(self, attempts: Any) -> None:
         self.attempts: list[dict[str, Any]] = list(attempts or [])
         self.seconds = float(sum(attempt["seconds"] for attempt in self.attempts))
-        self.cost_or_zero = float(sum(attempt["cost"] for attempt in self.attempts))
+        self.cost_or_zero = total(attempt["cost"] for attempt in self.attempts)
 
 
 def earlier(trial: FrozenTrial) -> Earlier:

@@ -1,7 +1,7 @@
 """What suggestions depend on, kept in the study: so a study can be asked without its job file.
 
-The space and the direction stay what they were when the study was made; budget, policy and limits follow the job file.
-The seed is the job's, or drawn once.
+The parameters and the direction stay what they were when the study was made; ranges may get wider. Budget, policy and
+limits follow the job file. The seed is the job's, or drawn once.
 """
 
 from collections.abc import Mapping

@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -18,10 +19,10 @@ import optuna
 import sqlalchemy
 from optuna.storages import RDBStorage
 
-from pbgi.cli.errors import StorageError
+from pbgi.cli.errors import DamagedError, StorageError, shortened
 from pbgi.cli.masking import masked
-from pbgi.cli.private_files import make_folder, touch_private
-from pbgi.errors import InvalidInputError
+from pbgi.cli.private_files import make_folder, open_lock, touch_private
+from pbgi.errors import InvalidInputError, PbgiError
 
 T = TypeVar("T")
 
@@ -44,6 +45,42 @@ _HOPELESS = (
     "Can't load plugin",
 )
 _SQLITE_MAGIC = b"SQLite format 3\0"
+# What code that reads rows of the wrong type ends in.
+_NOT_AS_WRITTEN = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError, RecursionError)
+
+
+_DAMAGE = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_MISMATCH)
+
+
+def _is_damage(error: BaseException) -> bool:
+    """Whether SQLite says that the file, its tables or its columns are not what they should be."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, sqlite3.Error):
+        cause = cause.__cause__
+    return cause is not None and getattr(cause, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
+
+
+class _Connection(sqlite3.Connection):
+    """A connection that calls text which is none by its name; the library's own error looks like one that passes."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.text_factory = _text
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise DamagedError(f"a text must be UTF-8; {error}") from None
+
+
+def _require_tables_alone(engine: Any) -> None:
+    """Views and triggers are programs, and Optuna makes none."""
+    with engine.connect() as connection:
+        odd = connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger')").first()
+    if odd is not None:
+        raise DamagedError(f"a study is made of tables; got a view or trigger {odd[0]!r}")
 
 
 class Storage:
@@ -73,7 +110,8 @@ class Storage:
         path = sqlite_path(self.url)
         if path is None:
             return None
-        lock_file = path.with_name(path.name + ".lock")
+        real = path.resolve()  # by whatever link a study is opened, its lock is one
+        lock_file = real.with_name(real.name + ".lock")
         if create:
             with self.errors():
                 make_folder(path.parent)
@@ -85,24 +123,40 @@ class Storage:
         return lock_file
 
     def _open(self) -> RDBStorage:
-        local = self._lock_file is not None
-        return RDBStorage(
-            self.url, engine_kwargs={"connect_args": {"timeout": BUSY}} if local else {"pool_pre_ping": True}
-        )
+        local = {"connect_args": {"timeout": BUSY, "factory": _Connection}}
+        try:
+            opened = RDBStorage(self.url, engine_kwargs={"pool_pre_ping": True} if self._lock_file is None else local)
+        except RuntimeError as error:  # tables of another version of Optuna
+            raise DamagedError(f"{self.shown}: {error}") from None
+        if self._lock_file is not None:
+            _require_tables_alone(opened.engine)
+        return opened
 
     @contextlib.contextmanager
     def errors(self) -> Iterator[None]:
         """Whatever goes wrong inside is a `StorageError`."""
         try:
             yield
-        except StorageError:
+        except DamagedError as error:
+            raise self._damaged(str(error)) from None
+        except PbgiError:
             raise
+        except _NOT_AS_WRITTEN as error:  # Optuna has read something that it would not have written
+            raise self._damaged(f"{type(error).__name__}: {error}") from None
         except (optuna.exceptions.StorageInternalError, sqlalchemy.exc.SQLAlchemyError) as error:
+            if _is_damage(error):
+                raise self._damaged(self._reason(error)) from None
             raise StorageError(f"{self.shown}: {self._reason(error)}") from None
         except ImportError as error:
             raise StorageError(masked(f"{self.shown}: needs a driver: {error.__cause__ or error}", self.url)) from None
         except (OSError, RuntimeError) as error:
             raise StorageError(masked(f"{self.shown}: {error}", self.url)) from None
+
+    def _damaged(self, why: str) -> DamagedError:
+        if why.startswith(self.shown):
+            return DamagedError(why)
+        way_out = "" if self._lock_file is None else "; `pbgi check` says what can be read, and exports it"
+        return DamagedError(masked(f"{self.shown}: is damaged: {shortened(why)}{way_out}", self.url))
 
     def _reason(self, error: BaseException) -> str:
         cause = error.__cause__ or error
@@ -120,6 +174,8 @@ class Storage:
             try:
                 with self.errors():
                     return operation()
+            except DamagedError:
+                raise
             except StorageError as error:
                 waited = time.monotonic() - begun
                 if waited > PATIENCE or any(word in str(error) for word in _HOPELESS):
@@ -157,7 +213,7 @@ class Storage:
     @contextlib.contextmanager
     def _file_lock(self, path: Path) -> Iterator[None]:
         with self.errors():
-            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            file = open_lock(path)
         try:
             self.patiently(lambda: fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB))
             yield

@@ -3,13 +3,13 @@
 - A trial is added in one transaction, with its parameters and the process that runs it: there are no half trials.
 - A finished trial has its cost: that is written first, then the state and the value in one transaction.
 - Adding and finishing happen under a lock, so two processes never hand out a point twice, and share the budget.
-- A trial is finished once. Saying the same again changes nothing; saying something else is refused.
+- A trial is finished once. Saying the same again changes nothing; saying something else is refused. The value of a
+  trial that was given up is kept as another trial, see `pbgi.integrations.optuna.late`.
 """
 
 import contextlib
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 from typing import Any, TypeVar
 
 import optuna
@@ -17,14 +17,17 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from pbgi.cli import attributes
-from pbgi.cli.errors import StorageError
+from pbgi.cli.errors import DamagedError, StorageError
 from pbgi.cli.job import Job
 from pbgi.cli.outcome import Outcome
 from pbgi.cli.settings import StudySettings
+from pbgi.cli.sound import require_sound
 from pbgi.cli.storage import Storage
-from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
+from pbgi.cli.widening import holds_all_of
+from pbgi.errors import InvalidInputError, UnknownTrialError
 from pbgi.history import Trial
-from pbgi.integrations.optuna.kept import TRIAL_KEY, Suggestion, suggestion_of
+from pbgi.integrations.optuna.kept import ENDED_KEY, TRIAL_KEY, Suggestion, suggestion_of, to_stored
+from pbgi.integrations.optuna.late import late_result, late_trial, require_same, was_abandoned
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.plain import Value
 from pbgi.space import Space
@@ -45,13 +48,13 @@ class StudyBook:
         """The study of a job, made if there is none; its settings follow the job.
 
         Raises:
-            InvalidInputError: The study has other parameters or another direction than the job.
+            InvalidInputError: The study has parameters that are not the job's, or wider ones, or another direction.
         """
         with storage.locked(job.name):
             storage.patiently(lambda: _create(storage, job))
             study = storage.patiently(lambda: _load(storage, job.name))
             kept = storage.patiently(lambda: study.user_attrs.get(attributes.SETTINGS))
-            settings = _merged(job, None if kept is None else StudySettings.from_plain(kept))
+            settings = _merged(job, None if kept is None else _read(storage, kept))
             plain = settings.to_plain()
             if plain != kept:
                 storage.patiently(lambda: study.set_user_attr(attributes.SETTINGS, plain))
@@ -69,7 +72,7 @@ class StudyBook:
         kept = storage.patiently(lambda: study.user_attrs.get(attributes.SETTINGS))
         if kept is None:
             raise InvalidInputError(f"{storage.shown}: study {found!r} was not made by this command line")
-        return cls(storage, found, StudySettings.from_plain(kept))
+        return cls(storage, found, _read(storage, kept))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -79,7 +82,7 @@ class StudyBook:
 
     def trials(self) -> list[FrozenTrial]:
         """All trials, by number; what others have written meanwhile included."""
-        return self._patiently(lambda: self._study.get_trials(deepcopy=False))
+        return self._patiently(lambda: list(require_sound(self._study.get_trials(deepcopy=False))))
 
     def trial(self, number: int) -> FrozenTrial:
         """The trial with this number."""
@@ -99,7 +102,7 @@ class StudyBook:
             params=dict(trial.params),
             distributions=distributions,
             user_attrs={**notes, attributes.TOKEN: secrets.token_hex(4)},
-            system_attrs={TRIAL_KEY: asdict(suggestion)},
+            system_attrs={TRIAL_KEY: to_stored(suggestion)},
         )
         backend = self.storage.backend
         trial_id = self._patiently(lambda: backend.create_new_trial(self._id, template_trial=made))
@@ -117,14 +120,18 @@ class StudyBook:
     def finish(self, number: int, outcome: Outcome) -> FrozenTrial:
         """Record how a trial ended; call it under the lock.
 
+        Returns:
+            The finished trial: another one if it had been given up, and its result is late.
+
         Raises:
             TrialStateError: It has ended otherwise before.
         """
         known = self.trial(number)
         if known.state.is_finished():
-            return _unchanged(known, outcome)
+            return self._ended_before(known, outcome)
         notes = {
             attributes.COST: outcome.cost,
+            attributes.OBSERVED: outcome.observed,
             attributes.SECONDS: outcome.seconds,
             attributes.MESSAGE: outcome.message,
             attributes.OVERRUN: outcome.overrun or None,
@@ -134,8 +141,22 @@ class StudyBook:
                 self.set_note(number, key, value)
         failed = outcome.value is None
         state = TrialState.FAIL if failed else TrialState.COMPLETE
+        if failed and not outcome.abandoned:
+            self._patiently(lambda: self.storage.backend.set_trial_system_attr(known._trial_id, ENDED_KEY, True))
         self._patiently(lambda: self._study.tell(number, outcome.value, state, skip_if_finished=True))
         return self.trial(number)
+
+    def _ended_before(self, known: FrozenTrial, outcome: Outcome) -> FrozenTrial:
+        """A trial that has ended stays as it is, unless it was given up and has a value now: that is another trial."""
+        trials = self.trials()
+        found = late_result(trials, known)
+        if found is None and outcome.value is not None and was_abandoned(known):
+            notes = {attributes.SECONDS: outcome.seconds, attributes.OBSERVED: outcome.observed}
+            told = {key: value for key, value in notes.items() if value is not None}
+            late = late_trial(trials, known, outcome.value, outcome.cost, told)
+            backend = self.storage.backend
+            return backend.get_trial(backend.create_new_trial(self._id, template_trial=late))
+        return require_same(found or known, outcome.value, outcome.cost)
 
     def _patiently(self, operation: Callable[[], T]) -> T:
         return self.storage.patiently(operation)
@@ -149,6 +170,17 @@ def _load(storage: Storage, name: str) -> optuna.Study:
         raise StorageError(
             f"{storage.shown}: there is no study {name!r} yet; `pbgi tune` or `pbgi ask` makes one"
         ) from None
+
+
+def _read(storage: Storage, kept: Any) -> StudySettings:
+    """The settings in a study; ours, so that a mistake in them is damage and not the user's."""
+    with storage.errors():
+        try:
+            settings = StudySettings.from_plain(kept)
+            settings.optimizer()  # checks what a mapping does not
+        except (InvalidInputError, TypeError) as error:
+            raise DamagedError(str(error)) from None
+    return settings
 
 
 def _create(storage: Storage, job: Job) -> None:
@@ -167,25 +199,14 @@ def _merged(job: Job, kept: StudySettings | None) -> StudySettings:
     """The settings of the job, with what the study has fixed before."""
     if kept is None:
         return StudySettings.of(job)
-    if kept.space != job.space or kept.direction != job.direction:
-        what = "direction" if kept.space == job.space else "parameters"
+    if not holds_all_of(job.space, kept.space) or kept.direction != job.direction:
+        what = "parameters" if kept.direction == job.direction else "direction"
         old = kept.direction if what == "direction" else dict(kept.space.parameters)
         way_out = "change it back, or give the job another name to begin a new study"
+        way_out = way_out if what == "direction" else f"ranges may only get wider; {way_out}"
         raise InvalidInputError(f"{job.path}: {what} must stay as in study {job.name!r}, {old!r}; {way_out}")
     seed = kept.seed if job.seed is None else job.seed
     return StudySettings.from_plain({**StudySettings.of(job).to_plain(), "seed": seed})
-
-
-def _unchanged(known: FrozenTrial, outcome: Outcome) -> FrozenTrial:
-    """A finished trial, if it ended like this."""
-    value = known.value if known.state is TrialState.COMPLETE else None
-    cost = known.user_attrs.get(attributes.COST)
-    if (value, cost) == (outcome.value, outcome.cost if outcome.cost is not None else cost):
-        return known
-    rule = (
-        f"trial {known.number} is finished and stays as it is: {known.state.name.lower()}, value {value}, cost {cost}"
-    )
-    raise TrialStateError(f"{rule}; got value {outcome.value}, cost {outcome.cost}")
 
 
 # Spaces in Optuna's words --------------------------------------------------------------------------------------------

@@ -14,10 +14,10 @@ from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.cli import attributes
 from pbgi.cli.settings import StudySettings
-from pbgi.cli.study import StudyBook
+from pbgi.cli.study import StudyBook, distributions_of
 from pbgi.errors import InvalidInputError
 from pbgi.history import TrialState as State
-from pbgi.integrations.optuna.ledger import Account, ledger_of
+from pbgi.integrations.optuna.ledger import Account, ledger_of, total
 from pbgi.optimizer import Optimizer
 from pbgi.prediction import Recommendation
 from pbgi.space import Space
@@ -41,7 +41,7 @@ def optimizer_of(settings: StudySettings, trials: Sequence[FrozenTrial], used: U
     own = _own(settings.space, accounts)
     saved: dict[str, Any] = json.loads(settings.optimizer().to_json())
     if saved["budget"] is not None and len(own) < len(accounts):
-        held = math.fsum(a.charged + a.reserved for a in accounts if not _fits(settings.space, a.trial))
+        held = total(a.charged + a.reserved for a in accounts if not _fits(settings.space, a.trial))
         saved["budget"] = max(saved["budget"] - held, _LEAST_BUDGET)
     saved["history"] = {"trials": [_entry(i, settings.space, account) for i, account in enumerate(own)]}
     return Optimizer.from_json(json.dumps(saved))
@@ -88,20 +88,22 @@ def _entry(position: int, space: Space, account: Account) -> dict[str, Any]:
     state = _STATES.get(trial.state, State.FAILED)
     if trial.value is not None and not math.isfinite(trial.value):  # other tools may call that complete
         state = State.FAILED
-    cost, predicted = account.observed, account.predicted
-    if state is State.RUNNING:
-        predicted = account.reserved or None
-    elif trial.user_attrs.get(attributes.OVERRUN):
-        # It cost what it was allowed to, which says little of what others cost; charged is then what was predicted.
-        cost, predicted = None, account.charged
+    if account.interrupted:  # it says what was left of the budget, and nothing of its point
+        state = State.INTERRUPTED
+    predicted = (account.reserved or None) if state is State.RUNNING else account.predicted
+    paid_otherwise = state is not State.RUNNING and account.observed != account.charged
+    # What was noted in a narrower space (length scales, a rate that has fallen, that nothing was worth its price) says
+    # little of a wider one.
+    same_ranges = trial.distributions == distributions_of(space)
     return {
         "number": position,
         "params": space.check(trial.params),
         "state": state.value,
         "value": trial.value if state is State.COMPLETE else None,
-        "cost": cost,
+        "cost": account.observed,
         "predicted_cost": predicted,
         "external": False,
-        "message": trial.user_attrs.get(attributes.MESSAGE),
-        "record": {} if suggestion is None else dict(suggestion.record),
+        "message": None if state in (State.RUNNING, State.COMPLETE) else trial.user_attrs.get(attributes.MESSAGE),
+        "record": {} if suggestion is None or not same_ranges else dict(suggestion.record),
+        "charge": account.charged if paid_otherwise else None,
     }

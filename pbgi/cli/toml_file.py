@@ -43,8 +43,10 @@ class TomlFile:
             raise JobError.at(path, None, f"must be UTF-8; {error}") from None
         try:
             return cls(path, tomllib.loads(text), text)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            raise JobError.at(path, None, f"is not TOML: {error or 'nested too deeply'}") from None
+        except RecursionError:
+            raise JobError.at(path, None, "is not TOML that can be read: it is nested too deeply") from None
+        except ValueError as error:  # among them numbers with thousands of digits
+            raise JobError.at(path, None, f"is not TOML: {error}") from None
 
     def error(self, keys: tuple[str | int, ...], message: str) -> JobError:
         """An error about the entry under these keys."""
@@ -114,7 +116,7 @@ def _path(line: str) -> tuple[str, ...]:
         head = line[:end]
         try:
             found: Any = tomllib.loads(head if head.startswith("[") else head + "=0")
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             end = line.rfind("=", 0, end)
             continue
         return _only_path(found)

@@ -6,7 +6,6 @@ recorded.
 """
 
 import contextlib
-import math
 import os
 import shutil
 import time
@@ -31,6 +30,7 @@ from pbgi.cli.running import Running, until_next_beat
 from pbgi.cli.study import StudyBook, predicted_cost
 from pbgi.cli.suggest import hand_out
 from pbgi.errors import TrialStateError
+from pbgi.integrations.optuna.ledger import total
 from pbgi.stopping import StopReason
 
 TICK = 0.25
@@ -184,6 +184,8 @@ class Tuner:
         except TrialStateError as error:  # somebody told it something else, or reclaimed it
             self._display.say(str(error))
             return
+        if ended.number != trial.number:
+            self._display.say(f"trial {trial.number} had been given up; its result is trial {ended.number}")
         failed = ended.state is not TrialState.COMPLETE
         # That the budget is used up is not the fault of the command.
         self._n_failed += failed and not total.overrun
@@ -191,8 +193,10 @@ class Tuner:
         self._show(ended)
 
     def _total(self, trial: FrozenTrial, paid: Earlier, outcome: Outcome) -> Outcome:
-        cost = math.fsum([paid.cost_or_zero, self._charge(trial, outcome)])
-        return replace(outcome, cost=cost, seconds=paid.seconds + (outcome.seconds or 0.0))
+        cost = total([paid.cost_or_zero, self._charge(trial, outcome)])
+        # What attempts that failed have cost says nothing of what a success costs.
+        observed = (outcome.cost or 0.0) if paid.attempts or outcome.cost is None else None
+        return replace(outcome, cost=cost, seconds=paid.seconds + (outcome.seconds or 0.0), observed=observed)
 
     def _charge(self, trial: FrozenTrial, outcome: Outcome) -> float:
         """What an attempt costs: where that is not known, what was expected of it."""
@@ -226,6 +230,7 @@ class Tuner:
     def _beat(self) -> None:
         """Note how long trials have run, in case nobody is left to say it later."""
         for number, running in self._running.items():
+            running.attempt.trim_logs()
             seconds = running.attempt.seconds
             if seconds >= running.next_beat:
                 self._book.set_note(number, attributes.BEAT, {"seconds": seconds, "time": time.time()})

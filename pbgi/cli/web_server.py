@@ -6,15 +6,20 @@ of its own pages:
 - `Host` must be a number, or a name that this server goes by. A page of somebody else whose name was made to point here
   (DNS rebinding) still says its own name.
 - A request that changes something must come from a page of this server, by its `Origin`.
-- No page is shown inside a page of somebody else.
+- No page is shown inside a page of somebody else, and none makes code of text.
+- Where other machines can reach it, every request must have the token, which the address that is printed holds; a
+  cookie has it from then on.
 """
 
 import errno
 import io
 import ipaddress
+import re
+import secrets
 import socket
 import sys
 from collections.abc import Callable, Collection, Iterable
+from functools import cached_property
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any, TextIO
 from urllib.parse import urlsplit
@@ -24,6 +29,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from pbgi.errors import InvalidInputError
 
 READING = ("GET", "HEAD")
+TOKEN = "token"  # noqa: S105 (its name in an address and in a cookie)
 HEADERS = [("X-Frame-Options", "DENY"), ("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "no-referrer")]
 HIGHEST_PORT = 65535
 SILENCE = 60.0  # seconds after which a client that has sent nothing is let go
@@ -53,7 +59,12 @@ class WebServer(ThreadingMixIn, WSGIServer):
 
     def answer_with(self, app: WSGIApplication) -> None:
         """What answers, behind the rules at the top of this file; to be said before `serve_forever`."""
-        self.set_app(guarded(app, self._names))
+        self.set_app(guarded(app, self._names, self.token))
+
+    @cached_property
+    def token(self) -> str | None:
+        """What every request must have; None where this machine alone can ask."""
+        return None if self.is_loopback else secrets.token_urlsafe()
 
     def server_bind(self) -> None:
         """As the base class, but without asking a name server who we are: that can take long."""
@@ -137,27 +148,43 @@ def _cannot_listen(host: str, port: int, error: OSError) -> str:
 # What is refused -----------------------------------------------------------------------------------------------------
 
 
-def guarded(app: WSGIApplication, names: Collection[str]) -> WSGIApplication:
+def guarded(app: WSGIApplication, names: Collection[str], token: str | None = None) -> WSGIApplication:
     """An application to which only requests get that keep the rules.
 
     Args:
         app: What answers requests that are let through.
         names: What the server goes by, besides numbers.
+        token: What every request must have, if anything.
     """
     known = {name.lower() for name in names}
 
     def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         refused = _refusal(environ, known)
+        if refused is None and token is not None and not _has_token(environ.get("HTTP_COOKIE", ""), token):
+            if _has_token(environ.get("QUERY_STRING", ""), token):
+                kept = ("Set-Cookie", f"{TOKEN}={token}; Path=/; HttpOnly; SameSite=Strict")
+                start_response("303 See Other", [("Location", environ["PATH_INFO"]), kept, *HEADERS])
+                return []
+            refused = "Refused: open the address with the token that `pbgi dashboard` has printed.\n"
         if refused is not None:
             start_response("403 Forbidden", [("Content-Type", "text/plain; charset=utf-8"), *HEADERS])
             return [refused.encode()]
 
         def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Callable[[bytes], object]:
-            return start_response(status, [*headers, *HEADERS], *error)
+            strict = [(name, value.replace("'unsafe-eval'", "")) for name, value in headers]
+            return start_response(status, [*strict, *HEADERS], *error)
 
         return app(environ, start)
 
     return answer
+
+
+def _has_token(fields: str, token: str) -> bool:
+    """Whether a cookie or a query holds the token."""
+    found = [
+        value for name, _, value in (part.strip().partition("=") for part in re.split("[;&]", fields)) if name == TOKEN
+    ]
+    return any(secrets.compare_digest(value.encode(), token.encode()) for value in found)
 
 
 def _refusal(environ: WSGIEnvironment, names: Collection[str]) -> str | None:

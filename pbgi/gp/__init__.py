@@ -12,7 +12,7 @@ trend.py       a straight line through logarithms of costs
 
 from pbgi.gp.config import GammaPrior, GPConfig, Hyperparameters, LogNormalPrior
 from pbgi.gp.fit import fit_gp, fit_hyperparameters
-from pbgi.gp.posterior import GP, Pair, PosteriorWithGrad
+from pbgi.gp.posterior import GP, Pair, PosteriorWithGrad, Training
 from pbgi.gp.trend import Trend, fit_trend
 from pbgi.gp.warp import Warp, fit_warp
 
@@ -24,6 +24,7 @@ __all__ = [
     "LogNormalPrior",
     "Pair",
     "PosteriorWithGrad",
+    "Training",
     "Trend",
     "Warp",
     "fit_gp",

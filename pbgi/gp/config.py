@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 from pbgi.gp.kernel import kernel_named
@@ -19,6 +20,7 @@ def _require_positive(name: str, value: float) -> None:
         raise InvalidInputError(f"{name} must be positive and finite; got {value}")
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class GammaPrior:
     """Gamma distribution of a positive parameter, with mean concentration / rate."""
@@ -36,6 +38,7 @@ class GammaPrior:
         return a * math.log(b) - math.lgamma(a), a - 1.0, b, 0.0
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class LogNormalPrior:
     """Distribution of a positive parameter whose logarithm is N(location, scale^2)."""
@@ -58,6 +61,7 @@ class LogNormalPrior:
 Prior: TypeAlias = GammaPrior | LogNormalPrior
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class Hyperparameters:
     """Parameters of the covariance, in units of the standardised values.
@@ -81,6 +85,7 @@ class Hyperparameters:
             raise InvalidInputError(f"noise must be finite and not negative; got {self.noise}")
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class GPConfig:
     """What a Gaussian process is told before it sees data.

@@ -33,6 +33,7 @@ from pbgi.gp.algebra import Data, cholesky, prepare, require_dimension, solve
 from pbgi.gp.config import GPConfig, Hyperparameters, LogPrior, log_bounds, log_parameters
 from pbgi.gp.kernel import Gram, kernel_named
 from pbgi.gp.posterior import GP, build_gp
+from pbgi.search.climb import share_to_keep
 
 DEFAULT_LENGTH_SCALE, DEFAULT_NOISE = 0.5, 1e-2
 # The search ends when its next step promises less than this, in nats.
@@ -223,9 +224,7 @@ def _minimum(objective: MapObjective, x: Floats, low: Floats, high: Floats) -> F
             trial_value, trial_gradient = objective(trial)
         gain = value - trial_value
         if not gain >= ARMIJO * shortening * promise:
-            # The parabola through what is known has its top at this share of the step.
-            share = 0.5 * shortening * promise / (shortening * promise - gain)
-            shortening *= min(max(share, 0.1), 0.5) if np.isfinite(gain) else 0.1
+            shortening *= float(share_to_keep(shortening * promise, gain))
             continue
         curvature = fresh if stale else _updated(curvature, trial - x, trial_gradient - gradient)
         origin = trial if stale else origin

@@ -7,7 +7,7 @@ Values are standardised first; hyperparameters are in standardised units, predic
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +30,21 @@ from pbgi.gp.predictor import Predictor
 
 PosteriorWithGrad: TypeAlias = tuple[Floats, Floats, Floats, Floats]
 """Mean (m,), standard deviation (m,) and their gradients (m, d)."""
+
+
+class Training(NamedTuple):
+    """What a posterior is conditioned on, pending points included, in standardized units.
+
+    The values told are centre + scale * values, and `inverse` is that of the lower Cholesky factor of their covariance.
+    """
+
+    X: Floats  # (N, d)
+    values: Floats  # (N,) those of pending points are what is expected of them
+    mean: float
+    noise: float  # with jitter
+    inverse: Floats  # (N, N)
+    centre: float
+    scale: float
 
 
 def build_gp(data: Data, config: GPConfig, hyperparameters: Hyperparameters, mean: float | None) -> "GP":
@@ -130,6 +145,17 @@ class GP:
     def noise_std(self) -> float:
         """Standard deviation of the noise, in the units of the values told."""
         return math.sqrt(self.hyperparameters.noise) * self._scale
+
+    @property
+    def training(self) -> Training:
+        """What it is conditioned on: for whoever builds the same posterior elsewhere."""
+        values = self._residual + self._mean
+        return Training(self._covariance.X, values, self._mean, self._noise, self._inverse, self._centre, self._scale)
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether some inputs are categories."""
+        return bool(self._covariance.categorical.any())
 
     def posterior(self, X: ArrayLike) -> tuple[Floats, Floats]:
         """Mean (m,) and standard deviation (m,) of the function, without noise, at the points X (m, d).

@@ -19,6 +19,7 @@ Nothing is simulated: spend is a sum over boxes, value a one-dimensional integra
 """
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, stats
 
+from pbgi.arguments import checks_arguments, refuse_unknown_arguments
 from pbgi.arrays import Floats, Ints
 from pbgi.errors import InvalidInputError
 from pbgi.index import inverse_log_h, log_h
@@ -44,6 +46,7 @@ JUMP = 1e-3
 MOST_TURNS = 20
 
 
+@checks_arguments
 @dataclass(frozen=True, eq=False)
 class Box:
     """A closed box.
@@ -63,7 +66,7 @@ class Box:
         expected = self.cost.mean() if _is_frozen(self.cost) else self.cost
         if isinstance(expected, bool) or not isinstance(expected, int | float | np.number):
             raise InvalidInputError(f"cost must be a positive number or a frozen distribution; got {self.cost!r}")
-        if not (math.isfinite(expected) and expected > 0):
+        if not 0 < expected <= sys.float_info.max:
             raise InvalidInputError(f"cost must be positive and finite (its mean, if random); got {expected}")
         object.__setattr__(self, "expected_cost", float(expected))
 
@@ -175,6 +178,7 @@ class Solution:
         return known
 
 
+@refuse_unknown_arguments
 def solve(boxes: Sequence[Box], *, cost_scale: float | None = None, budget: float | None = None) -> Solution:
     """The optimal policy for a set of boxes.
 

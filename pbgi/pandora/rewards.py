@@ -1,5 +1,6 @@
 """What may be inside a box: Gaussian prizes, any frozen scipy.stats distribution, finite supports, samples."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats, Ints
 from pbgi.errors import InvalidInputError
 from pbgi.pandora.families import AtomsFamily, ContinuousFamily, Family, GaussianFamily
@@ -17,6 +19,7 @@ TAIL = 1e-30
 MOST_ATOMS = 1_000_000
 
 
+@checks_arguments
 @dataclass(frozen=True, slots=True)
 class Gaussian:
     """A prize N(mean, std^2): the same as scipy.stats.norm(mean, std), without its half millisecond and 12 kB."""
@@ -25,12 +28,14 @@ class Gaussian:
     std: float
 
     def __post_init__(self) -> None:
-        if not np.isfinite(self.mean):
+        # Compared with the largest float: a whole number may be beyond it, and NaN is nowhere.
+        if not abs(self.mean) <= sys.float_info.max:
             raise InvalidInputError(f"mean must be finite; got {self.mean}")
-        if not (np.isfinite(self.std) and self.std > 0):
+        if not 0 < self.std <= sys.float_info.max:
             raise InvalidInputError(f"std must be positive and finite; got {self.std}")
 
 
+@checks_arguments
 @dataclass(frozen=True, eq=False)
 class Discrete:
     """A prize with finitely many possible values.
@@ -203,6 +208,8 @@ def finite_vector(name: str, x: ArrayLike) -> Floats:
         array = np.array(x, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidInputError(f"{name} must be numbers; got {x!r}") from None
+    except OverflowError:
+        raise InvalidInputError(f"{name} must be finite; got a number beyond the largest float") from None
     if array.ndim != 1 or array.size == 0:
         raise InvalidInputError(f"{name} must be a list of at least one number; got shape {array.shape}")
     if not np.all(np.isfinite(array)):

@@ -1,5 +1,6 @@
 """Weitzman's rule for boxes at one cost scale: the indices, the order of opening, what it spends and what it earns."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -33,7 +34,9 @@ def rule_at(rewards: Rewards, costs: Floats, cost_scale: float) -> Rule:
         indices = _snap(rewards.index(cost_scale * costs), rewards.corners)
         order = np.argsort(-indices, kind="stable")
     else:
-        small = 1e-9 * float(np.max(rewards.spread / costs)) or 1e-9
+        with np.errstate(over="ignore"):  # of costs that are next to nothing
+            widest = min(float(np.max(rewards.spread / costs)), sys.float_info.max)
+        small = 1e-9 * widest or 1e-9
         indices = rewards.sup
         order = np.lexsort((-rewards.index(small * costs), -indices))
     return Rule(cost_scale, indices, order, _spend(rewards, costs, indices, order))

@@ -77,7 +77,8 @@ def _best_word(subject: Subject) -> str:
 
 def _spent(subject: Subject) -> Iterator[str]:
     states = [subject.state_of(trial) for trial in subject.trials]
-    counts = [f"{states.count(s)} {s}" for s in ("complete", "failed", "pruned", "running") if s in states]
+    named = ("complete", "failed", "pruned", "interrupted", "running")
+    counts = [f"{states.count(s)} {s}" for s in named if s in states]
     yield f"{_plural(len(states), 'trial')}: {', '.join(counts)}." if counts else "There are no trials yet."
     if subject.budget is not None:
         part = subject.spent / subject.budget

@@ -12,10 +12,11 @@ import numpy as np
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 from pbgi.model import last_noted
+from pbgi.notes import VALUE_MODEL
 from pbgi.optimizer import Optimizer
 from pbgi.plain import Value
 from pbgi.prediction import INTERVAL_Z
-from pbgi.search.maximize import build_pool
+from pbgi.search import build_pool
 
 N_ALONG = 41
 N_SPREAD, N_INCUMBENTS = 512, 3
@@ -135,7 +136,7 @@ def _spread(optimizer: Optimizer, sign: float) -> Floats:
 
 def _length_scales(optimizer: Optimizer) -> Floats:
     dimension = optimizer.space.dimension
-    noted = last_noted(optimizer.trials, "value_model", dimension)
+    noted = last_noted(optimizer.trials, VALUE_MODEL, dimension)
     return np.full(dimension, USUAL_LENGTH_SCALE) if noted is None else np.array(noted.length_scales)
 
 

@@ -6,6 +6,8 @@ from typing import Any
 import plotly.graph_objects as go
 
 from pbgi.history import Trial
+from pbgi.notes import COST_SCALE as COST_SCALE_NOTE
+from pbgi.notes import INDEX, WORTH_INDEX
 from pbgi.report.course import Course
 from pbgi.report.style import BLUE, GREEN, VERMILLION, NothingToShowError, around, figure, log_axis, upright_line
 from pbgi.report.subject import Subject
@@ -49,10 +51,9 @@ def readings(subject: Subject) -> list[Reading]:
 
 def _index(subject: Subject, trial: Trial) -> float | None:
     """The index that was noted; else that of the point which the stop rule found most worth its price."""
-    noted: Any = trial.record
-    if "index" in noted:
-        return subject.sign * float(noted["index"])
-    return subject.sign * float(noted["worth_index"]) if "worth_index" in noted else None
+    own, worth = INDEX.of(trial), WORTH_INDEX.of(trial)
+    noted = worth if own is None else own
+    return None if noted is None else subject.sign * noted
 
 
 def draw_gauge(subject: Subject) -> go.Figure:
@@ -98,8 +99,8 @@ def _beside(reading: Reading) -> str:
 def draw_cost_scale(subject: Subject) -> go.Figure:
     """The cost_scale of each trial."""
     course = Course.of(subject)
-    noted: list[Any] = [trial for trial in subject.trials if "cost_scale" in trial.record]
-    rates = [float(trial.record["cost_scale"]) for trial in noted]
+    weighed = [(trial, rate) for trial in subject.trials if (rate := COST_SCALE_NOTE.of(trial)) is not None]
+    noted, rates = [trial for trial, _ in weighed], [rate for _, rate in weighed]
     if len(set(rates)) < 2:
         raise NothingToShowError("The exchange rate has not changed." if rates else "No trial has noted one.")
     per = f"{label(subject.value_name).capitalize()} per {label(subject.unit, 12) or 'unit of cost'}"

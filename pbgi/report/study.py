@@ -30,7 +30,7 @@ from pbgi.plain import Value, plain_value
 from pbgi.policy import POLICIES
 from pbgi.report.subject import Subject
 from pbgi.report.wording import text
-from pbgi.stopping import BudgetSpent, GittinsStop, MaxTrials, Situation, StopReason
+from pbgi.stopping import BudgetSpent, GittinsStop, MaxTrials, NothingLeft, Situation, StopReason
 
 SETTINGS_KEY, MESSAGE_KEY = "pbgi:settings", "pbgi:message"
 """The attributes under which `pbgi tune` keeps its settings in a study, and why a trial failed."""
@@ -151,7 +151,7 @@ def _stop_reason(settings: EngineSettings, ledger: Ledger, optimizer: Optimizer 
     reason = optimizer.should_stop()
     # The optimizer does not see trials without a point, so its numbers are not those of the study.
     ours = reason is not None and reason.rule == "BudgetSpent"
-    return BudgetSpent().reason(replace(situation, nothing_left="unaffordable")) if ours else reason
+    return BudgetSpent().reason(replace(situation, nothing_left=NothingLeft.UNAFFORDABLE)) if ours else reason
 
 
 # The model -----------------------------------------------------------------------------------------------------------
@@ -231,7 +231,8 @@ def _trial(account: Account, search_space: SearchSpace, in_words: Any) -> Trial:
     trial, suggestion = account.trial, account.suggestion
     point = search_space.to_engine(trial.params)
     params = {name: _plain(value) for name, value in trial.params.items()}
-    state, message = _outcome(trial)
+    state, message = _outcome(account)
+    paid_otherwise = state is not TrialState.RUNNING and account.observed != account.charged
     return Trial(
         number=trial.number,
         params=params if point is None else params | in_words(point),
@@ -241,10 +242,12 @@ def _trial(account: Account, search_space: SearchSpace, in_words: Any) -> Trial:
         predicted_cost=(account.reserved or None) if state is TrialState.RUNNING else account.predicted,
         message=message,
         record={} if suggestion is None else dict(suggestion.record),
+        charge=account.charged if paid_otherwise else None,
     )
 
 
-def _outcome(trial: FrozenTrial) -> tuple[TrialState, str | None]:
+def _outcome(account: Account) -> tuple[TrialState, str | None]:
+    trial = account.trial
     if trial.state == StudyState.RUNNING:
         return TrialState.RUNNING, None
     if trial.state == StudyState.COMPLETE and trial.value is not None:
@@ -252,4 +255,5 @@ def _outcome(trial: FrozenTrial) -> tuple[TrialState, str | None]:
             return TrialState.COMPLETE, None
         return TrialState.FAILED, f"the value of a trial must be finite; got {trial.value!r}"
     told = trial.user_attrs.get(MESSAGE_KEY)
-    return TrialState.FAILED, told if isinstance(told, str) else None
+    state = TrialState.INTERRUPTED if account.interrupted else TrialState.FAILED
+    return state, told if isinstance(told, str) else None

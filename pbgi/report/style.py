@@ -18,8 +18,8 @@ from pbgi.report.wording import number
 
 BLUE, VERMILLION, GREEN, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8A8A8A"
 TEXT, GRID, EDGE = "#767676", "rgba(128,128,128,0.22)", "rgba(128,128,128,0.55)"
-STATE_COLOURS = {"complete": BLUE, "failed": VERMILLION, PRUNED: PURPLE, "running": GREY}
-STATE_PATTERNS = {"complete": "", "failed": "x", PRUNED: "/", "running": "."}
+STATE_COLOURS = {"complete": BLUE, "failed": VERMILLION, PRUNED: PURPLE, "interrupted": GREEN, "running": GREY}
+STATE_PATTERNS = {"complete": "", "failed": "x", PRUNED: "/", "interrupted": "-", "running": "."}
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 HEIGHT = 420
 ABOVE, BELOW, GAP = 96, 56, 64  # pixels

@@ -15,6 +15,7 @@ import numpy as np
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial, TrialState
+from pbgi.notes import COST_SCALE
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Parameter
 from pbgi.plain import Value
@@ -115,8 +116,8 @@ class Subject:
     @cached_property
     def cost_scale(self) -> float | None:
         """The latest cost_scale: the fixed one, or what the policy has come down to."""
-        noted: list[Any] = [trial.record["cost_scale"] for trial in self.trials if "cost_scale" in trial.record]
-        return self.exchange_rate or (float(noted[-1]) if noted else None)
+        noted = [rate for trial in self.trials if (rate := COST_SCALE.of(trial)) is not None]
+        return self.exchange_rate or (noted[-1] if noted else None)
 
     @cached_property
     def beliefs(self) -> Beliefs | None:

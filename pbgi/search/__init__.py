@@ -5,7 +5,25 @@ grids.py     the same where coordinates live on grids
 search.py    a pool of points, starts chosen from it, and the search
 """
 
-from pbgi.search.grids import Grid
-from pbgi.search.maximize import Acquisition, SearchResult, build_pool, default_n_sobol, default_n_starts, search
+from pbgi.search.grids import FineGrid, Grid
+from pbgi.search.maximize import (
+    Acquisition,
+    Search,
+    SearchResult,
+    build_pool,
+    default_n_sobol,
+    default_n_starts,
+    search,
+)
 
-__all__ = ["Acquisition", "Grid", "SearchResult", "build_pool", "default_n_sobol", "default_n_starts", "search"]
+__all__ = [
+    "Acquisition",
+    "FineGrid",
+    "Grid",
+    "Search",
+    "SearchResult",
+    "build_pool",
+    "default_n_sobol",
+    "default_n_starts",
+    "search",
+]

@@ -291,9 +291,7 @@ def _advance(
     grad, gain, shortening = grad / unit, (value - climbs.value) / unit, np.ones(len(trial))
     moved = finite & (gain >= ARMIJO * promise)
     if not moved.all():
-        # The parabola with this slope at the start and this gain at the trial point has its top at `share` of the step.
-        share = np.where(finite, np.minimum(np.maximum(0.5 * promise / (promise - gain), 0.1), 0.5), 0.1)
-        shortening = np.where(moved, 1.0, climbs.shortening * share)
+        shortening = np.where(moved, 1.0, climbs.shortening * share_to_keep(promise, np.where(finite, gain, -np.inf)))
         column = moved[:, None]
         trial, grad = np.where(column, trial, climbs.x), np.where(column, grad, climbs.grad)
         value, gain = np.where(moved, value, climbs.value), np.where(moved, gain, climbs.gain)
@@ -305,6 +303,15 @@ def _advance(
     if straight.any():
         curvature.grow(straight)
     climbs.x, climbs.value, climbs.grad, climbs.gain, climbs.shortening = trial, value, grad, gain, shortening
+
+
+def share_to_keep(promise: Floats | float, gain: Floats | float) -> Floats:
+    """How much of a step to keep that has brought too little of what its slope promised.
+
+    The parabola with this slope at the start and this gain at the end has its top at that share of the step; where the
+    gain is no number, or the top is next to the start, a tenth.
+    """
+    return np.minimum(np.fmax(0.5 * promise / (promise - gain), 0.1), 0.5)
 
 
 def _is_finite(value: Floats, grad: Floats, movable: Bools | bool) -> Bools:

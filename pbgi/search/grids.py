@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, islice
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -46,12 +46,37 @@ class Grid:
         levels.setflags(write=False)
         object.__setattr__(self, "levels", levels)
 
+    @property
+    def n_levels(self) -> int:
+        """How many there are."""
+        return len(self.levels)
+
+    def at(self, positions: Ints) -> Floats:
+        """The levels at these positions."""
+        return np.asarray(self.levels[positions])
+
     def nearest(self, x: Floats) -> Ints:
         """Positions of the levels nearest to `x`."""
         return np.searchsorted((self.levels[1:] + self.levels[:-1]) / 2, x)
 
 
-Grids: TypeAlias = Sequence[Grid | None]
+@dataclass(frozen=True, eq=False)
+class FineGrid:
+    """A grid of more levels than are worth listing, given by its functions: neighbours are alike.
+
+    Args:
+        n_levels: How many there are.
+        at: The levels at positions.
+        nearest: Positions of the levels to which coordinates belong.
+    """
+
+    n_levels: int
+    at: Callable[[Ints], Floats]
+    nearest: Callable[[Floats], Ints]
+    ordered: ClassVar[bool] = True
+
+
+Grids: TypeAlias = Sequence[Grid | FineGrid | None]
 """One entry per coordinate; None for a continuous one."""
 
 
@@ -84,7 +109,7 @@ def maximize_mixed(
     """
     X = snap(np.array(starts, dtype=np.float64), grids)
     continuous = np.array([grid is None for grid in grids])
-    relaxed = np.array([grid is None or (grid.ordered and len(grid.levels) > MAX_SWEPT_LEVELS) for grid in grids])
+    relaxed = np.array([grid is None or (grid.ordered and grid.n_levels > MAX_SWEPT_LEVELS) for grid in grids])
     values = finite(value_only(X))
     climb_all = partial(maximize_batch, scale=scale, lengths=lengths, tolerance=tolerance, race=race)
 
@@ -98,7 +123,7 @@ def maximize_mixed(
     for _ in range(max_rounds if len(X) else 0):
         before = values[rows]
         for j, grid in enumerate(grids):
-            if grid is not None and len(grid.levels) > 1:
+            if grid is not None and grid.n_levels > 1:
                 _sweep(X, values, rows, j, grid, value_only)
         climb(rows, continuous)
         rows = rows[values[rows] > before + tolerance * (scale or 0.0)]
@@ -121,18 +146,19 @@ def _move(X: Floats, values: Floats, rows: Ints, candidates: Floats, value_only:
     return moved
 
 
-def _sweep(X: Floats, values: Floats, rows: Ints, j: int, grid: Grid, value_only: ValueOnly) -> None:
+def _sweep(X: Floats, values: Floats, rows: Ints, j: int, grid: Grid | FineGrid, value_only: ValueOnly) -> None:
     """Set coordinate `j` of each row to its best level, the others being as they are."""
     for positions in _passes(X, rows, j, grid):  # (m, levels)
         candidates = np.repeat(X[rows][:, None, :], positions.shape[1], axis=1)
-        candidates[:, :, j] = grid.levels[positions]
+        candidates[:, :, j] = grid.at(positions)
         _move(X, values, rows, candidates, value_only)
 
 
 def _sweep_pairs(X: Floats, values: Floats, grids: Grids, value_only: ValueOnly) -> Ints:
     """Change two short grids at once in the best row, if that helps; the rows that moved."""
     row = np.flatnonzero(values == values.max())[:1]
-    short = [(j, g.levels) for j, g in enumerate(grids) if g is not None and 1 < len(g.levels) <= PAIR_LEVELS]
+    few = [(j, g) for j, g in enumerate(grids) if g is not None and 1 < g.n_levels <= PAIR_LEVELS]
+    short = [(j, grid.at(np.arange(grid.n_levels))) for j, grid in few]
     blocks = [X[row]]
     for (i, first), (j, second) in islice(combinations(short, 2), MAX_PAIRS):
         block = np.repeat(X[row], len(first) * len(second), axis=0)
@@ -141,9 +167,9 @@ def _sweep_pairs(X: Floats, values: Floats, grids: Grids, value_only: ValueOnly)
     return _move(X, values, row, np.concatenate(blocks)[None], value_only)
 
 
-def _passes(X: Floats, rows: Ints, j: int, grid: Grid) -> Iterator[Ints]:
+def _passes(X: Floats, rows: Ints, j: int, grid: Grid | FineGrid) -> Iterator[Ints]:
     """Positions of the levels to try for each row: all, or on a long ordered grid ever closer around the best."""
-    n = len(grid.levels)
+    n = grid.n_levels
     if not grid.ordered or n <= MAX_SWEPT_LEVELS:
         yield np.broadcast_to(np.arange(n), (len(rows), n))
         return
@@ -163,7 +189,7 @@ def snap(X: Floats, grids: Grids) -> Floats:
     """Move discrete coordinates to the nearest level, in place."""
     for j, grid in enumerate(grids):
         if grid is not None:
-            X[:, j] = grid.levels[grid.nearest(X[:, j])]
+            X[:, j] = grid.at(grid.nearest(X[:, j]))
     return X
 
 

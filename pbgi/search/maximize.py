@@ -10,6 +10,7 @@ functions) by comparing the maximum reached with the best of 10 d L-BFGS-B runs 
 """
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import NamedTuple, Protocol
 
@@ -69,6 +70,31 @@ def default_n_sobol(dimension: int) -> int:
     return min(max(256, 32 * dimension), 1024)
 
 
+@dataclass(frozen=True)
+class Search:
+    """How much a search looks at, and where it begins.
+
+    Args:
+        n_points_per_dimension: Sobol points in the pool; by default `default_n_sobol`.
+        n_climbs_per_dimension: Climbs; by default `default_n_starts`.
+        near_best: Whether it begins around the best points tried, too.
+    """
+
+    n_points_per_dimension: int | None = None
+    n_climbs_per_dimension: int | None = None
+    near_best: bool = True
+
+    def n_points(self, dimension: int) -> int:
+        """Sobol points in the pool."""
+        each = self.n_points_per_dimension
+        return default_n_sobol(dimension) if each is None else each * dimension
+
+    def n_climbs(self, dimension: int) -> int:
+        """Climbs."""
+        each = self.n_climbs_per_dimension
+        return default_n_starts(dimension) if each is None else each * dimension
+
+
 # The pool ------------------------------------------------------------------------------------------------------------
 
 
@@ -77,9 +103,9 @@ def build_pool(
     rng: np.random.Generator,
     n_sobol: int | None = None,
     incumbents: ArrayLike | None = None,
-    former_maximisers: ArrayLike | None = None,
+    former_maximizers: ArrayLike | None = None,
 ) -> Floats:
-    """Points worth evaluating: Sobol points, incumbents with their neighbours, maximisers of earlier searches.
+    """Points worth evaluating: Sobol points, incumbents with their neighbours, maximizers of earlier searches.
 
     Args:
         dimension: Number of coordinates, d.
@@ -87,14 +113,14 @@ def build_pool(
         n_sobol: Number of Sobol points; by default `default_n_sobol(dimension)`.
         incumbents: Good points (k, d); each brings neighbours at three scales, half of which differ from it in a
             few coordinates only (in many dimensions a step in all of them hardly ever improves).
-        former_maximisers: Points (k, d) taken as they are.
+        former_maximizers: Points (k, d) taken as they are.
 
     Returns:
         Points of the unit cube, one per row.
     """
     n_sobol = default_n_sobol(dimension) if n_sobol is None else n_sobol
     centres = _as_points(incumbents, dimension)
-    pool = [_as_points(former_maximisers, dimension), centres, _sobol(dimension, n_sobol, rng)]
+    pool = [_as_points(former_maximizers, dimension), centres, _sobol(dimension, n_sobol, rng)]
     if len(centres):
         kinds = [1.0] if dimension <= MOVED_COORDINATES else [1.0, MOVED_COORDINATES / dimension]
         scale = np.repeat(NEIGHBOUR_SCALES, N_NEIGHBOURS * len(kinds))[:, None, None]
@@ -261,9 +287,10 @@ def _random_form(dimension: int) -> NDArray[np.int64]:
 
 def _all_points(grids: Grids) -> Floats | None:
     """All points of a small finite space; None for others."""
-    levels = [grid.levels for grid in grids if grid is not None]
-    if len(levels) < len(grids) or math.prod(map(len, levels)) > FINITE_UP_TO:
+    discrete = [grid for grid in grids if grid is not None]
+    if len(discrete) < len(grids) or math.prod(grid.n_levels for grid in discrete) > FINITE_UP_TO:
         return None
+    levels = [grid.at(np.arange(grid.n_levels)) for grid in discrete]
     return np.stack([axis.ravel() for axis in np.meshgrid(*levels, indexing="ij")], axis=1)
 
 

@@ -50,16 +50,16 @@ def output_scale(gp, values):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_same_posterior(kernel, noise, standardise):
     for d in (1, 3, 8):
-        gp, X, values, Z = example(d, 20, kernel, noise, standardise)
-        assert_same_posterior(gp, botorch_model(gp, X, values), Z, output_scale(gp, values))
+        gp, _X, values, Z = example(d, 20, kernel, noise, standardise)
+        assert_same_posterior(gp, botorch_model(gp), Z, output_scale(gp, values))
 
 
 @pytest.mark.parametrize("standardise", [True, False])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_same_posterior_given_pending_points(kernel, standardise):
-    gp, X, values, Z = example(3, kernel=kernel, standardise=standardise)
+    gp, _X, values, Z = example(3, kernel=kernel, standardise=standardise)
     pending = np.random.default_rng(9).random((4, 3))
-    model = botorch_model(gp, X, values, pending)
+    model = botorch_model(gp.condition_on_pending(pending))
     assert_same_posterior(gp.condition_on_pending(pending), model, Z, output_scale(gp, values))
     assert (mean_and_std(model, pending)[1] < 0.5 * gp.posterior(pending)[1]).all()
 
@@ -67,8 +67,8 @@ def test_same_posterior_given_pending_points(kernel, standardise):
 @pytest.mark.parametrize("noise", [1e-8, 1e-10])
 def test_noise_below_what_botorch_takes_for_fixed_noise(noise):
     """In one dimension and few points, so that the covariance is definite in floats."""
-    gp, X, values, Z = example(1, 5, "matern32", noise)
-    assert_same_posterior(gp, botorch_model(gp, X, values), Z, output_scale(gp, values))
+    gp, _X, values, Z = example(1, 5, "matern32", noise)
+    assert_same_posterior(gp, botorch_model(gp), Z, output_scale(gp, values))
 
 
 def test_copies_without_noise():
@@ -77,7 +77,7 @@ def test_copies_without_noise():
     values = np.array([1.0, 1.0, 1.0, 2.0, 0.0])
     gp = GP.with_hyperparameters(X, values, Hyperparameters((0.3,), 1.0, 0.0), GPConfig(noise=0.0))
     Z = np.linspace(0, 1, 20)[:, None]
-    theirs = mean_and_std(botorch_model(gp, X, values), Z)
+    theirs = mean_and_std(botorch_model(gp), Z)
     np.testing.assert_allclose(theirs, gp.posterior(Z), atol=1e-6)
 
 
@@ -86,13 +86,13 @@ def test_few_values(n):
     for values in (np.arange(n) * 3.0 + 7.0, np.full(n, 5.0)):
         X = np.array([[0.3, 0.6], [0.9, 0.1]])[:n]
         gp = fit_gp(X, values, GPConfig())
-        assert_same_posterior(gp, botorch_model(gp, X, values), np.random.default_rng(0).random((9, 2)), 1.0)
+        assert_same_posterior(gp, botorch_model(gp), np.random.default_rng(0).random((9, 2)), 1.0)
 
 
 def test_conditioning_in_botorch_is_telling_the_engine():
     """A value told to the BoTorch model, transform and noise included, against a new posterior of the engine."""
     gp, X, values, Z = example(2)
-    model = botorch_model(gp, X, values)
+    model = botorch_model(gp)
     mean_and_std(model, Z)  # fills the caches that conditioning starts from
     x, value = np.array([[0.5, 0.25]]), 47.0
     told = model.condition_on_observations(torch.tensor(x), torch.tensor([[value]], dtype=torch.float64))
@@ -107,9 +107,9 @@ def test_conditioning_in_botorch_is_telling_the_engine():
 
 
 def test_double_precision_and_nothing_to_train():
-    gp, X, values, _ = example()
+    gp, *_ = example()
     before = torch.get_default_dtype()
-    model = botorch_model(gp, X, values)
+    model = botorch_model(gp)
     assert torch.get_default_dtype() == before
     assert not model.training
     parameters = list(model.parameters())
@@ -119,21 +119,17 @@ def test_double_precision_and_nothing_to_train():
 
 def test_data_are_copied():
     gp, X, values, Z = example()
-    model = botorch_model(gp, X, values)
+    model = botorch_model(gp)
     before = mean_and_std(model, Z)
     X += 1.0
     values += 1.0
     np.testing.assert_array_equal(mean_and_std(model, Z), before)
 
 
-def test_other_data_are_refused():
-    gp, X, values, _ = example()
-    with pytest.raises(InvalidInputError, match="X and values must be those that"):
-        botorch_model(gp, X, values[::-1].copy())
-    with pytest.raises(InvalidInputError, match=r"fitted to, \(12, 2\) and \(12,\); got \(11, 2\) and \(11,\)"):
-        botorch_model(gp, X[1:], values[1:])
-    with pytest.raises(InvalidInputError, match="X and values must be those that"):
-        botorch_model(gp, X[:, :1], values)
+def test_categories_have_no_model():
+    gp = fit_gp(np.array([[0.0, 0.2], [1.0, 0.4]]), np.array([1.0, 2.0]), categorical=np.array([True, False]))
+    with pytest.raises(InvalidInputError, match="made of numbers; the Gaussian process has categories"):
+        botorch_model(gp)
 
 
 # Snapshots ------------------------------------------------------------------------------------------------------------

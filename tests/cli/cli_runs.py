@@ -16,12 +16,17 @@ import psutil
 
 import pbgi
 from pbgi.cli.job import read_job
+from pbgi.cli.storage import Storage, url_of_file
+from pbgi.cli.study import StudyBook
+from pbgi.cli.suggest import optimizer_of
 
-# A shell that starts tests in the background has them ignore Ctrl-C, and so would every command they start.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
+# `nohup make test` has the tests ignore SIGHUP, and so would every command they start.
+HEARS_A_HANGUP = (
+    "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+)
 PBGI = [sys.executable, "-W", "error", "-m", "pbgi"]
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    PBGI = [sys.executable, "-c", HEARS_A_HANGUP, *PBGI]
 SHOWN = re.compile(r"^trial (\d+): (?:value (\S+), cost (\S+)|failed, cost (\S+):)", re.MULTILINE)
 # The value is x, and so is the cost but for a constant: what is printed depends on the point alone.
 ECHO = """
@@ -57,7 +62,9 @@ def run(*arguments: object, status: int = 0, **options: Any) -> "subprocess.Comp
 def trials_in(database: Path, name: str = "job") -> list[optuna.trial.FrozenTrial]:
     """Read with Optuna alone."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    storage = optuna.storages.RDBStorage(f"sqlite:///{database}")
+    # It is there and has its tables: nothing to make, and nothing that would keep the command's processor busy.
+    options = {"skip_compatibility_check": True, "skip_table_creation": True}
+    storage = optuna.storages.RDBStorage(f"sqlite:///{database}", **options)
     try:
         return optuna.load_study(study_name=name, storage=storage).get_trials()
     finally:
@@ -120,3 +127,12 @@ def assert_undisturbed(job: Any, trials: list[optuna.trial.FrozenTrial]) -> None
     if optimizer.should_stop() is None:
         asked = json.loads(run("ask", job.path).stdout)
         assert asked["params"] == dict(optimizer.ask().params)
+
+
+def engine_trials(folder):
+    """The trials of the only study in a folder, as an optimizer sees them."""
+    storage = Storage(url_of_file(folder / "job.db"), create=False)
+    book = StudyBook.existing(storage, None)
+    trials = optimizer_of(book.settings, book.trials()).trials
+    storage.close()
+    return trials

@@ -1,5 +1,6 @@
 """Running a program: its group, its time, what it reports; and secrets that stay secret."""
 
+import fcntl
 import json
 import os
 import signal
@@ -7,14 +8,16 @@ import stat
 import subprocess
 import sys
 import time
+from functools import partial
 from queue import SimpleQueue
 
 import pytest
 from cli_runs import processes_with, wait_for
 
 from pbgi.cli.command import Plan, start
-from pbgi.cli.guard import NOTE, Guard
+from pbgi.cli.guard import NOTE, Guard, kill_strays
 from pbgi.cli.job import Job
+from pbgi.cli.logs import give_back
 from pbgi.cli.masking import masked
 from pbgi.cli.outcome import last_json_line, read_result
 from pbgi.cli.private_files import make_folder, open_private, tail, write_json
@@ -102,6 +105,88 @@ def test_what_a_command_leaves_behind_is_killed(tmp_path, guard):
     wait_for(lambda: not processes_with(f"sleep {marker}"), 5)
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "setsid sleep {0} & wait",  # a session of its own
+        "setsid -f sleep {0}; sleep 60",  # and no parent
+        "(setsid sleep {0} &); (setsid sh -c 'setsid sleep {0}; true' &); sleep 60",
+        "setsid -f sleep {0}; echo 1",  # the command itself ends well
+    ],
+)
+def test_sessions_of_their_own_are_killed_too(tmp_path, guard, script):
+    marker = f"sleep 324.0{os.getpid()}"
+    running, wait = attempt(tmp_path, guard, "sh", "-c", script.format(marker.split()[1]), timeout=0.5)
+    wait_for(lambda: processes_with(marker) or running.ended)
+    wait()
+    assert not processes_with(marker)  # before anybody is told that the command has ended
+    assert running.outcome().value == (1.0 if "echo" in script else None)
+
+
+def test_the_guard_finds_sessions_of_their_own(tmp_path):
+    """As after kill -9. Other trials, and what runs in other folders, are none of its business."""
+    guard = Guard()
+    children = [
+        subprocess.Popen(
+            ["sleep", "60"], start_new_session=True, env={**os.environ, "PBGI_FOLDER": str(tmp_path / name)}
+        )
+        for name in ("a", "a", "ab")
+    ]
+    guard.watch(children[0].pid, tmp_path / "a")
+    guard.close()
+    assert [child.wait(timeout=30) for child in children[:2]] == [-signal.SIGKILL] * 2
+    assert children[2].poll() is None
+    children[2].kill()
+    children[2].wait()
+
+
+def test_the_guard_is_no_part_of_a_command(tmp_path, monkeypatch):
+    """A command may run `pbgi tune` itself: when it is killed, that one's guard has work to do."""
+    monkeypatch.setenv("PBGI_FOLDER", str(tmp_path))
+    guard = Guard()
+    kill_strays(str(tmp_path))
+    child = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    guard.watch(child.pid, tmp_path / "inner")
+    guard.close()
+    assert child.wait(timeout=30) == -signal.SIGKILL
+
+
+def test_long_logs_keep_both_ends(tmp_path, guard, monkeypatch):
+    monkeypatch.setattr("pbgi.cli.logs.KEPT", 2000)
+    script = "print('first'); [print(i) for i in range(100000)]; print('{{\"value\": 3}}')"
+    running, wait = attempt(tmp_path, guard, sys.executable, "-c", script)
+    wait()
+    assert running.outcome().value == 3.0
+    log = (tmp_path / "trial" / "stdout.log").read_bytes()
+    size = len("first\n") + sum(len(f"{i}\n") for i in range(100_000)) + len('{"value": 3}\n')
+    note = f"\n[pbgi: {size - 4000} bytes left out; a log keeps its first and last 2000 bytes]\n".encode()
+    assert log[:2000].startswith(b"first\n0\n1\n")
+    assert log[2000:-2000] == note
+    assert log.endswith(b'99999\n{"value": 3}\n')
+    assert stat.S_IMODE((tmp_path / "trial" / "stdout.log").stat().st_mode) == 0o600
+    assert sorted(path.name for path in (tmp_path / "trial").iterdir()) == ["params.json", "stderr.log", "stdout.log"]
+
+
+def test_long_logs_give_their_middle_back(tmp_path, monkeypatch):
+    """While they are written: what is written next, and what was written last, stay where they are."""
+    monkeypatch.setattr("pbgi.cli.logs.KEPT", 2**20)
+    path = tmp_path / "stdout.log"
+    with path.open("wb", buffering=0) as log:
+        log.write(b"a" * 2**20 + b"b" * 20 * 2**20 + b"c" * 2**20)
+        os.fsync(log.fileno())
+        before = os.fstat(log.fileno()).st_blocks
+        give_back(path)
+        if os.fstat(log.fileno()).st_blocks == before:
+            pytest.skip("this file system knows no holes")
+        assert os.fstat(log.fileno()).st_blocks * 512 < 4 * 2**20
+        log.write(b"d")
+    content = path.read_bytes()
+    assert len(content) == 22 * 2**20 + 1
+    assert content.startswith(b"a" * 2**20)
+    assert content.endswith(b"c" * 2**20 + b"d")
+    give_back(tmp_path / "none.log")
+
+
 def test_failures_show_the_last_lines(tmp_path, guard):
     script = "import sys; print('\\n'.join(map(str, range(99))), file=sys.stderr); sys.exit(3)"
     running, wait = attempt(tmp_path, guard, sys.executable, "-c", script)
@@ -132,6 +217,21 @@ def test_arguments_environment_and_file_agree(tmp_path, guard):
     assert said["argv"] == [odd, f"--x={odd}", "0.1", "7", str(tmp_path / "trial" / "params.json")]
     assert said["file"] == said["env"] == params
     assert (said["named"], said["trial"], said["more"], said["cwd"]) == (odd, "7", "$HOME", str(tmp_path))
+
+
+def test_commands_do_not_get_the_storage(tmp_path, guard, monkeypatch):
+    """Not by themselves; a job may hand it on."""
+    monkeypatch.setenv("PBGI_STORAGE", "postgresql://me:s3cr3t@host/db")
+    monkeypatch.setenv("OTHER", "kept")
+    _, wait = attempt(tmp_path, guard, "env")
+    wait()
+    said = (tmp_path / "trial" / "stdout.log").read_text()
+    assert "OTHER=kept" in said
+    assert "s3cr3t" not in said
+    assert "PBGI_STORAGE" not in said
+    _, wait = attempt(tmp_path, guard, "env", environment={"PBGI_STORAGE": "sqlite:///mine.db"})
+    wait()
+    assert "PBGI_STORAGE=sqlite:///mine.db" in (tmp_path / "trial" / "stdout.log").read_text()
 
 
 def test_the_guard_kills_what_is_left(tmp_path):
@@ -240,6 +340,38 @@ def test_files_are_private_whatever_the_umask(tmp_path):
         os.umask(before)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "a").rglob("*")}
     assert modes == {"b": 0o700, "c.json": 0o600, "d": 0o600, "study.db": 0o600, "study.db.lock": 0o600}
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("name", ["stdout.log", "stderr.log", "params.json.draft", "study.db.lock"])
+def test_symbolic_links_are_not_followed(tmp_path, guard, name, there):
+    """Nothing is written, emptied or made where a link leads."""
+    target = tmp_path / "target"
+    if there:
+        target.write_text("precious")
+    folder = make_folder(tmp_path / "trial")
+    (folder / name).symlink_to(target)
+    if name == "study.db.lock":
+        made = partial(Storage, url_of_file(folder / "study.db"), create=True)
+    else:
+        made = partial(attempt, tmp_path, guard, "echo", "1")
+    with pytest.raises(OSError, match=f"must not be a symbolic link.*{name}"):
+        made()
+    assert (target.read_text() == "precious") if there else not target.exists()
+
+
+def test_a_study_has_one_lock_by_whatever_name(tmp_path):
+    """Two names with a lock each would let two processes choose at a time."""
+    Storage(url_of_file(tmp_path / "study.db"), create=True).close()
+    (tmp_path / "link.db").symlink_to(tmp_path / "study.db")
+    one, other = (Storage(url_of_file(tmp_path / name), create=False) for name in ("study.db", "link.db"))
+    with one.locked("job"), (tmp_path / "study.db.lock").open() as lock, pytest.raises(BlockingIOError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with other.locked("job"), (tmp_path / "study.db.lock").open() as lock, pytest.raises(BlockingIOError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    one.close()
+    other.close()
+    assert not (tmp_path / "link.db.lock").exists()
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import optuna
 import psutil
@@ -283,7 +284,7 @@ def test_without_the_extra(job, capfd, monkeypatch):
     assert 'pip install "pbgi[dashboard]"' in complaint(capfd, job, "--port", 0)
 
 
-def test_whoever_lets_others_in_is_warned(job, capfd, monkeypatch):
+def test_others_need_a_token(job, capfd, monkeypatch):
     """Here nobody is let in: the server only believes so."""
     monkeypatch.setattr(WebServer, "is_loopback", False)
     monkeypatch.setitem(sys.modules, "botorch", None)
@@ -294,12 +295,33 @@ def test_whoever_lets_others_in_is_warned(job, capfd, monkeypatch):
 
     def ready(address):
         addresses.append(address)
+        url = urlsplit(address["url"])
+        for method, path in (("GET", "/dashboard"), ("GET", "/api/studies"), ("DELETE", "/api/studies/1")):
+            for wrong in ({}, {"Cookie": "token="}, {"Cookie": "token=guess"}, {"Cookie": url.query + "x"}):
+                answers.append(ask(url.port, path, method, wrong)[:2])
+            answers.append(ask(url.port, f"{path}?token=guess", method)[:2])
+        status, _, headers = ask(url.port, f"{url.path}?{url.query}")
+        assert (status, headers["Location"]) == (303, url.path)
+        assert {"HttpOnly", "SameSite=Strict"} <= set(headers["Set-Cookie"].split("; "))
+        cookie = headers["Set-Cookie"].split("; ")[0]
+        answers.append(ask(url.port, "/api/studies", headers={"Cookie": f"a=b; {cookie}"})[0])
         os.kill(os.getpid(), signal.SIGINT)
 
+    answers = []
     dashboard.serve(storage, HOSTILE, host="127.0.0.1", port=0, unit="", ready=ready)
-    port = addresses[0]["url"].split("/")[2].split(":")[1]
-    assert f"anybody who reaches port {port} of this machine can read, change and delete" in capfd.readouterr().err
+    assert answers.pop() == 200
+    assert len(answers) == 15
+    assert all(status == 403 and "with the token" in body for status, body in answers)
+    assert optuna_study(job).trials  # nobody has deleted it
+    assert "can read, change and delete every study" in capfd.readouterr().err
     storage.close()
+
+
+def test_pages_make_no_code_of_text(job):
+    with served(job) as running:
+        policy = running.get("/dashboard")[2]["Content-Security-Policy"]
+    assert "unsafe-eval" not in policy
+    assert "script-src 'self'" in policy
 
 
 # Who may ask ---------------------------------------------------------------------------------------------------------

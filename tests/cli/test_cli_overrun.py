@@ -19,6 +19,7 @@ from pbgi.cli.storage import Storage, url_of_file
 from pbgi.cli.study import StudyBook
 from pbgi.cli.suggest import optimizer_of
 from pbgi.fitting import paid_trials
+from pbgi.history import TrialState
 
 PARAMETERS = "[parameters]\nx = { low = 0.0, high = 1.0 }\n"
 LONG = 60  # seconds that no test waits for
@@ -122,7 +123,7 @@ def test_a_study_with_such_a_trial_can_be_read(tmp_path, capfd):
 
 
 def test_it_does_not_say_what_a_trial_costs(tmp_path):
-    """A failure says something of costs while nothing else does; a trial that was ended says what was left."""
+    """Of what a success costs a failure says nothing, and a trial that was ended says what was left."""
     tune(tmp_path, sh("test $1 = 0 && exit 1; sleep 60") + "budget = 0.6\n", status=1)
     job = read_job(tmp_path / "job.toml")
     storage = Storage(url_of_file(job.database), create=False)
@@ -130,9 +131,23 @@ def test_it_does_not_say_what_a_trial_costs(tmp_path):
     optimizer = optimizer_of(book.settings, book.trials())
     failed, ended = (trial.user_attrs["cost"] for trial in book.trials())
     storage.close()
-    assert [trial.cost for trial in paid_trials(optimizer.trials)] == [failed]
+    assert paid_trials(optimizer.trials) == ()
+    assert [trial.state for trial in optimizer.trials] == [TrialState.FAILED, TrialState.INTERRUPTED]
+    assert [trial.charged for trial in optimizer.trials] == [failed, ended]
     assert optimizer.spent == math.fsum([failed, ended])
     assert optimizer.trials[1].message == USED_UP.format(0.6)
+
+
+def test_a_larger_budget_may_try_the_point_again(tmp_path):
+    """Two choices: the one that was ended is neither done nor a failure."""
+    job = 'command = ["sh", "-c", "test -e ready && echo 1.0 || sleep 60"]\nbudget = {}\n[parameters]\nk = [1, 2]\n'
+    assert main(["tune", str(write_job(tmp_path, job.format(0.4)))]) == 1
+    (ended,) = trials_in(tmp_path / "job.db")
+    (tmp_path / "ready").touch()
+    assert main(["tune", str(write_job(tmp_path, job.format(60.0)))]) == 0
+    _, *others = trials_in(tmp_path / "job.db")
+    assert {trial.params["k"] for trial in others} == {1, 2}
+    assert ended.params["k"] in {trial.params["k"] for trial in others if trial.value == 1.0}
 
 
 # Several processes ---------------------------------------------------------------------------------------------------
@@ -163,7 +178,8 @@ def test_what_others_have_used_is_known_by_their_signs_of_life(tmp_path, capfd):
     storage.engine.dispose()
     other, own = tune(tmp_path, head, status=1)
     assert other.state is optuna.trial.TrialState.RUNNING
-    assert own.user_attrs["pbgi:message"].startswith(USED_UP.format(9))
+    counted = ", with what other running trials have used or are expected to"
+    assert own.user_attrs["pbgi:message"] == USED_UP.format(9) + counted
     assert 1.0 <= own.user_attrs["cost"] < 8.0
     # What the other has used is held for it, so nothing more is begun.
     assert "and 8 held for running trials" in json.loads(capfd.readouterr().out)["stop_reason"]

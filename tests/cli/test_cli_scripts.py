@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import os
 import re
 import stat
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import optuna
 import pytest
-from cli_runs import ECHO, PBGI, run, trials_in, write_job
+from cli_runs import ECHO, PBGI, engine_trials, run, trials_in, write_job
 from command_line import said
 from processor_seconds import median_seconds
 
@@ -21,7 +22,7 @@ import pbgi
 from pbgi.cli import main
 from pbgi.cli.errors import ExitCode
 from pbgi.cli.job import RULES, read_job
-from pbgi.integrations.optuna import PBGISampler
+from pbgi.integrations.optuna import PBGISampler, fail_abandoned
 from pbgi.pandora import Box, Discrete, Gaussian, solve
 
 PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
@@ -90,6 +91,24 @@ def test_telling_twice(tmp_path, capfd):
     assert said(capfd, "status", job)["spent"] == 1.0
 
 
+def test_a_cost_that_nobody_tells_is_charged_and_not_learned(tmp_path, capfd):
+    job = write_job(tmp_path, "budget = 1000.0\n" + ECHO)
+    for n in range(3):
+        said(capfd, "ask", job)
+        said(capfd, "tell", job, n, "--value", n, "--cost", 10.0)
+    expected = said(capfd, "ask", job)["predicted_cost"]
+    told = said(capfd, "tell", job, 3, "--value", 1)
+    assert told["cost"] == expected
+    assert [(t.cost, t.charged) for t in engine_trials(tmp_path)][3] == (None, expected)
+
+
+def test_a_failure_without_a_cost_is_no_observation(tmp_path, capfd):
+    job = write_job(tmp_path, "trials = 9\n" + ECHO)
+    said(capfd, "ask", job)
+    said(capfd, "tell", job, 0, "--failed")
+    assert said(capfd, "ask", job)["predicted_cost"] in (None, 1.0)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -105,6 +124,85 @@ def test_what_cannot_be_told(tmp_path, capfd, arguments, says):
     said(capfd, "ask", job)
     assert says in said(capfd, "tell", job, *arguments, status=2)
     assert trials_in(tmp_path / "job.db")[0].state is optuna.trial.TrialState.RUNNING
+
+
+def test_a_late_value_of_a_trial_that_was_given_up_is_taken(tmp_path, capfd):
+    job = write_job(tmp_path, "budget = 50.0\n" + ECHO)
+    for number in range(3):
+        said(capfd, "ask", job)
+        said(capfd, "tell", job, number, "--value", number, "--cost", 1.0)
+    params = said(capfd, "ask", job)["params"]
+    assert fail_abandoned(study_in(tmp_path), older_than=1e-9, cost=30.0) == (3,)
+    assert said(capfd, "status", job)["spent"] == 33.0
+    late = said(capfd, "tell", job, 3, "--value", -1.0, "--cost", 2.0)
+    assert (late["trial"], late["state"], late["params"], late["cost"]) == (4, "complete", params, 2.0)
+    assert said(capfd, "tell", job, 3, "--value", -1.0, "--cost", 2.0) == late
+    status = said(capfd, "status", job)
+    assert (status["spent"], status["best"]["trial"]) == (5.0, 4)
+    assert "stays as it is" in said(capfd, "tell", job, 3, "--value", 7.0, status=2)
+
+
+def test_a_failure_that_was_told_is_not_taken_back(tmp_path, capfd):
+    job = write_job(tmp_path, "budget = 50.0\n" + ECHO)
+    said(capfd, "ask", job)
+    said(capfd, "tell", job, 0, "--failed", "--cost", 1.0)
+    assert "trial 0 is finished and stays as it is: fail" in said(capfd, "tell", job, 0, "--value", 1.0, status=2)
+    assert len(said(capfd, "trials", job)) == 1
+
+
+def study_in(folder):
+    return optuna.load_study(study_name="job", storage=f"sqlite:///{folder}/job.db")
+
+
+WIDER = {
+    "x": ("{ low = 0.0, high = 1.0 }", "{ low = -1.0, high = 4.0 }"),
+    "rate": ("{ low = 0.01, high = 1.0, log = true }", "{ low = 0.001, high = 1.0, log = true }"),
+    "n": ("{ low = 4, high = 32, step = 4 }", "{ low = 0, high = 64, step = 4 }"),
+}
+
+
+def job_with(**parameters):
+    lines = [f"{name} = {text}" for name, text in parameters.items()]
+    return "\n".join(["budget = 50.0", "seed = 0", "command = ['true']", "[parameters]", *lines, ""])
+
+
+@pytest.mark.parametrize("name", WIDER)
+def test_a_range_can_be_widened(tmp_path, capfd, name):
+    """The wider study goes on as one that had the wider range from the start and was told the same trials."""
+    narrow, wide = WIDER[name]
+    job = write_job(tmp_path, job_with(**{name: narrow}))
+    for number in range(5):
+        value = said(capfd, "ask", job)["params"][name]
+        said(capfd, "tell", job, number, "--value", -value, "--cost", 1.0 + 0.1 * number)
+    write_job(tmp_path, job_with(**{name: wide}))
+    oracle = pbgi.Optimizer(read_job(job).space, budget=50.0, seed=0)
+    for record in said(capfd, "trials", job):
+        taken_up = oracle.adopt(record["params"], predicted_cost=record["predicted_cost"])
+        oracle.tell(taken_up, record["value"], cost=record["cost"])
+    expected = oracle.ask()
+    asked = said(capfd, "ask", job)
+    assert asked["params"] == dict(expected.params)
+    assert asked["params"][name] not in [record["params"][name] for record in said(capfd, "trials", job)[:5]]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (WIDER["x"][1], WIDER["x"][0]),  # narrower
+        (WIDER["x"][0], "{ low = 0.5, high = 2.0 }"),  # neither
+        (WIDER["x"][0], "{ low = 0, high = 1 }"),  # another kind
+        ("{ low = 0.1, high = 1.0 }", "{ low = 0.1, high = 1.0, log = true }"),
+        (WIDER["n"][0], "{ low = 3, high = 35, step = 4 }"),  # other steps
+        (WIDER["n"][0], "{ low = 0, high = 32, step = 2 }"),
+        ("['a', 'b']", "['a', 'b', 'c']"),  # Optuna cannot
+        ("1", "true"),
+    ],
+)
+def test_other_changes_of_a_range_are_refused(tmp_path, capfd, before, after):
+    job = write_job(tmp_path, job_with(x=before, y="{ low = 0.0, high = 1.0 }"))
+    said(capfd, "ask", job)
+    write_job(tmp_path, job_with(x=after, y="{ low = 0.0, high = 1.0 }"))
+    assert "ranges may only get wider" in said(capfd, "ask", job, status=2)
 
 
 def test_nan_fails_the_trial(tmp_path, capfd):
@@ -142,6 +240,40 @@ def test_export(tmp_path, capfd):
     assert [float(row["params.x"]) for row in rows] == [t["params"]["x"] for t in trials]
     assert [float(row["cost"]) for row in rows] == [t["cost"] for t in trials]
     assert "cannot be written" in said(capfd, "export", job, "--output", tmp_path / "no" / "where", status=2)
+
+
+def test_an_export_is_utf_8_whatever_is_in_it(tmp_path):
+    """Half a character comes from a program that prints JSON with an escape; a locale may know neither."""
+    job = write_job(tmp_path, "trials = 2\n[parameters]\nx = { low = 0.0, high = 1.0 }\n")
+    run("ask", job)
+    run("tell", job, input=json.dumps({"trial": 0, "failed": True, "message": "\ud800 \u00e9 \u4e2d"}))
+    for form in ("csv", "jsonl"):
+        environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+        done = subprocess.run(
+            [*PBGI, "export", job, "--format", form], capture_output=True, check=True, env=environment
+        )
+        text = done.stdout.decode("utf-8")
+        assert ("\\ud800 \u00e9 \u4e2d" if form == "csv" else "\\ud800 \\u00e9 \\u4e2d") in text
+
+
+def test_no_cell_is_a_formula(tmp_path, capfd):
+    """A spreadsheet runs what begins like one, also after spaces; numbers stay numbers."""
+    formulas = ["=1+1", "+1", "-1+1", "@SUM(A1)", "\t=1", " =1", "\r=1", "\uff1d1"]
+    choices = json.dumps(["plain", *formulas])
+    job = write_job(
+        tmp_path, f"trials = 20\nseed = 0\n[parameters]\na = {choices}\nx = {{ low = -2.0, high = -1.0 }}\n"
+    )
+    for number, message in enumerate([*formulas, "no power", "=cmd|' /C calc'!A1"]):
+        said(capfd, "ask", job)
+        said(capfd, "tell", job, number, "--failed", f"--message={message}")
+    assert main(["export", str(job)]) == 0
+    rows = list(csv.DictReader(io.StringIO(capfd.readouterr().out)))
+    trials = said(capfd, "trials", job)
+    assert {trial["params"]["a"] for trial in trials} & set(formulas)
+    for row, trial in zip(rows, trials, strict=True):
+        for cell, meant in ((row["message"], trial["message"]), (row["params.a"], trial["params"]["a"])):
+            assert cell == ("" if meant in ("plain", "no power") else "'") + meant.replace("\r", "\n")
+        assert float(row["params.x"]) == trial["params"]["x"] < 0
 
 
 def test_a_study_goes_on_in_python_and_back(tmp_path, capfd):

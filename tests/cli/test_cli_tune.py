@@ -12,10 +12,12 @@ from pathlib import Path
 
 import optuna
 import pytest
-from cli_runs import ECHO, assert_sound, processes_with, run, start, trials_in, wait_for, write_job
+from cli_runs import ECHO, assert_sound, engine_trials, processes_with, run, start, trials_in, wait_for, write_job
 
 from pbgi.cli import main
+from pbgi.cli.outcome import Outcome
 from pbgi.cli.study import StudyBook
+from pbgi.cli.tune import Tuner
 from pbgi.integrations.optuna import cost_summary
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "tune"
@@ -113,6 +115,7 @@ def test_every_attempt_is_charged(tmp_path, capfd):
         """
     said, err = tune(capfd, write_job(tmp_path, job))
     assert said["spent"] == 1.0 + 2.0 + 4.0
+    assert [(t.cost, t.charged) for t in engine_trials(tmp_path)] == [(4.0, 7.0)]  # a success costs what the last did
     assert said["best"]["value"] == 1.0
     assert "attempt 1 failed, trying again" in err
     (trial,) = trials_in(tmp_path / "job.db")
@@ -264,8 +267,10 @@ def test_a_job_that_cannot_run(tmp_path, capfd, text, says):
 def test_a_study_keeps_its_parameters(tmp_path, capfd):
     job = write_job(tmp_path, "trials = 1\n" + ECHO)
     tune(capfd, job)
-    write_job(tmp_path, "trials = 1\n" + ECHO.replace("high = 1.0", "high = 2.0"))
-    assert "parameters must stay as in study 'job'" in tune(capfd, job, status=2)[1]
+    write_job(tmp_path, "trials = 1\n" + ECHO.replace("high = 1.0", "high = 0.9"))
+    err = tune(capfd, job, status=2)[1]
+    assert "parameters must stay as in study 'job'" in err
+    assert "ranges may only get wider" in err
     write_job(tmp_path, "trials = 1\ndirection = 'maximize'\n" + ECHO)
     assert "direction must stay" in tune(capfd, job, status=2)[1]
     assert len(trials_in(tmp_path / "job.db")) == 1
@@ -322,6 +327,29 @@ def test_trials_of_other_machines_are_left_alone(tmp_path, capfd, monkeypatch):
     assert said["trials"]["running"] == 1  # not silent for long enough
     monkeypatch.setattr("pbgi.cli.recovery.SILENCE", 0.0)
     assert tune(capfd, job, "--reclaim")[0]["trials"]["running"] == 0
+
+
+def test_a_result_of_a_trial_that_was_reclaimed_is_taken(tmp_path, capfd, monkeypatch):
+    """Another machine takes the worker for dead while its command runs; then the command ends."""
+    job = write_job(tmp_path, "trials = 3\n" + ECHO)
+    save = Tuner._save
+
+    def reclaimed_first(tuner, trial, outcome):
+        save(tuner, trial, outcome)
+        if trial.number == 1 and not reclaimed:
+            reclaimed.append(tuner._book.finish(1, Outcome(None, 7.0, 7.0, "no sign of life", abandoned=True)))
+
+    reclaimed = []
+    monkeypatch.setattr(Tuner, "_save", reclaimed_first)
+    said, err = tune(capfd, job)
+    assert len(reclaimed) == 1
+    trials = trials_in(tmp_path / "job.db")
+    late = trials[2]
+    assert (trials[1].state.name, late.params, late.value) == ("FAIL", trials[1].params, trials[1].params["x"])
+    assert "trial 1 had been given up; its result is trial 2\n" in err
+    assert said["trials"]["complete"] == 3  # the failed one does not count against the limit
+    charged = [trial.params["y"] for trial in trials if trial.value is not None]
+    assert said["spent"] == pytest.approx(sum(charged), rel=1e-12)
 
 
 def test_nothing_is_left_running(tmp_path):

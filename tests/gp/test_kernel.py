@@ -192,7 +192,7 @@ def test_pull_against_differences(name):
     assert (got[:, MIXED] == 0.0).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(NAMES), st.floats(-2.0, 2.0), st.integers(0, 2**32 - 1))
 def test_covariance_is_symmetric_bounded_and_blind_to_translation(name, shift, seed):
     rng = np.random.default_rng(seed)

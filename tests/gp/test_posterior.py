@@ -453,7 +453,7 @@ def test_few_and_many_inputs(d):
     assert (std > 0.0).all()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=8),
     st.integers(0, 2**32 - 1),

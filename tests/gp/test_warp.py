@@ -117,7 +117,7 @@ def test_parameter_is_the_likeliest():
     np.testing.assert_allclose(fit_warp(values).to_warped(values), expected, atol=2e-3)  # straight between knots
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.floats(-1e300, 1e300, allow_nan=False), min_size=1, max_size=30))
 def test_any_finite_values(values):
     values = np.array(values)

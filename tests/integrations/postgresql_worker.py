@@ -34,7 +34,9 @@ def train(params):
 
 
 def acknowledge(trial, value):
-    print(trial.number, value, flush=True)
+    # In one piece: print writes several, between which other workers write where PYTHONUNBUFFERED is set.
+    sys.stdout.write(f"{trial.number} {value}\n")
+    sys.stdout.flush()
 
 
 def work_patiently(study):

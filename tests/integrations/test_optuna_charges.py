@@ -1,18 +1,19 @@
 """What trials are charged, by state and by what is known of their cost."""
 
 import datetime as dt
+import logging
 
 import pytest
 
 pytest.importorskip("optuna.samplers")
 
 import optuna
-from optuna.distributions import FloatDistribution
+from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.trial import TrialState, create_trial
 from optuna_fixtures import add, sqlite_in
 
 import pbgi
-from pbgi.integrations.optuna import PBGISampler, cost_summary, fail_abandoned
+from pbgi.integrations.optuna import BudgetCallback, PBGISampler, cost_summary, fail_abandoned, ledger_of
 from pbgi.integrations.optuna.kept import suggestion_of
 
 START = dt.datetime(2026, 1, 1)
@@ -50,9 +51,110 @@ def test_every_finished_trial_is_charged_its_cost_else_its_seconds(state):
     assert spent_on(trial_of(7.0, state)) == 7.0
 
 
-@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -1.0, "much", True, None])
+WRONG = [float("nan"), float("inf"), -1.0, "1", True, [1.0], 10**400]
+
+
+@pytest.mark.parametrize("wrong", [*WRONG, None])
 def test_a_cost_that_is_none_counts_as_not_told(wrong):
     assert spent_on(trial_of(7.0, cost=wrong)) == 7.0
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_cost_that_is_none_is_charged_what_was_predicted_and_teaches_nothing(wrong):
+    """Seconds would be a charge in another unit."""
+    trials = [trial_of(7.0, system=suggested(2.0), cost=wrong), trial_of(7.0, cost=wrong), trial_of(7.0)]
+    for number, trial in enumerate(trials):
+        trial.number = number
+    accounts = ledger_of(trials).accounts.values()
+    assert [(account.charged, account.observed) for account in accounts] == [(2.0, None), (7.0, None), (7.0, 7.0)]
+
+
+@pytest.mark.parametrize("wrong", ["1", -1.0, float("nan")])
+@pytest.mark.parametrize("cost", [None, pbgi.UniformCost()])
+def test_a_cost_that_is_none_is_said_once_with_what_is_charged(wrong, cost, warnings_of_optuna):
+    def objective(trial):
+        trial.set_user_attr("cost", wrong)
+        return trial.suggest_float("x", 0.0, 1.0)
+
+    study = optuna.create_study(sampler=PBGISampler(seed=0, cost=cost))
+    study.optimize(objective, n_trials=3)
+    instead = "its duration in seconds" if cost is None else "its price, 1,"
+    rule = f"the attribute 'cost' of trial 0 must be a finite number that is not negative; got {wrong!r}; {instead}"
+    assert len(warnings_of_optuna) == 1
+    assert warnings_of_optuna[0].startswith(f"{rule} is charged instead")
+
+
+def test_the_budget_of_another_sampler_says_so_too(warnings_of_optuna):
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.add_trials([trial_of(7.0, cost="1"), trial_of(7.0, cost="2")])
+    study.optimize(lambda _: 1.0, n_trials=2, callbacks=[BudgetCallback(100.0)])
+    assert len(warnings_of_optuna) == 1
+    assert "trial 0 must be a finite number that is not negative; got '1'; 7 is charged" in warnings_of_optuna[0]
+
+
+@pytest.fixture
+def warnings_of_optuna():
+    """Messages that the package has logged."""
+    messages = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: messages.append(record.getMessage())
+    logging.getLogger("optuna.pbgi").addHandler(handler)
+    yield messages
+    logging.getLogger("optuna.pbgi").removeHandler(handler)
+
+
+@pytest.mark.parametrize("state", [TrialState.FAIL, TrialState.PRUNED])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_cheap_crash_says_nothing_of_what_a_success_costs(state, seed):
+    """With cost 10^(3x) a crash after a microsecond made everything look free."""
+    study = optuna.create_study(sampler=PBGISampler(budget=1000.0, seed=seed, search_space={"x": UNIT}))
+    study.tell(study.ask(), state=state)
+    following = study.ask()
+    assert following.suggest_float("x", 0.0, 1.0) < 0.7
+    assert suggestion_of(study.trials[1]).predicted_cost is None
+
+
+def test_costs_of_failures_are_charged_and_not_learned():
+    def predicted_after(*states):
+        study = optuna.create_study(sampler=PBGISampler(budget=1000.0, seed=0, search_space={"x": UNIT}))
+        for x in (0.2, 0.5, 0.8):
+            add(study, {"x": x}, x, cost=100.0)
+        for state in states:
+            add(study, {"x": 0.4}, None, state, cost=1e-3)
+        study.ask().suggest_float("x", 0.0, 1.0)
+        return suggestion_of(study.trials[-1]).predicted_cost, cost_summary(study).spent
+
+    assert predicted_after()[0] == pytest.approx(100.0)
+    cost, spent = predicted_after(TrialState.FAIL, TrialState.PRUNED)
+    assert cost == pytest.approx(100.0)
+    assert spent == pytest.approx(300.002)
+
+
+def test_a_trial_that_was_ended_says_nothing_of_its_point():
+    """`pbgi tune` ends trials when a budget is used up; the sampler may go on with a larger one."""
+    study = optuna.create_study(sampler=PBGISampler(budget=1000.0, seed=0, search_space={"k": IntDistribution(1, 2)}))
+    for k, state, value, note in (
+        (1, TrialState.FAIL, None, {"pbgi:overrun": True}),
+        (2, TrialState.COMPLETE, 0.0, {}),
+    ):
+        attributes = {"cost": 1.0, **note}
+        made = create_trial(
+            state=state, value=value, params={"k": k}, distributions={"k": IntDistribution(1, 2)}, user_attrs=attributes
+        )
+        study.add_trial(made)
+    assert study.ask().suggest_int("k", 1, 2) == 1
+    assert cost_summary(study).spent == 2.0
+
+
+@pytest.mark.parametrize(("observed", "predicted"), [(0.0, 10.0), (10.0, 10.0)])
+def test_what_a_success_was_seen_to_cost_may_differ_from_what_is_charged(observed, predicted):
+    study = optuna.create_study(sampler=PBGISampler(budget=1000.0, seed=0, search_space={"x": UNIT}))
+    for x in (0.2, 0.5, 0.8):
+        add(study, {"x": x}, x, cost=10.0)
+    add(study, {"x": 0.4}, 0.4, cost=300.0, **{"pbgi:observed": observed})
+    study.ask().suggest_float("x", 0.0, 1.0)
+    assert suggestion_of(study.trials[-1]).predicted_cost == pytest.approx(predicted)
+    assert cost_summary(study).spent == 330.0
 
 
 def test_a_cost_of_zero_is_free():

@@ -7,11 +7,13 @@ import pytest
 pytest.importorskip("optuna.samplers")
 
 import optuna
-from optuna.trial import TrialState
+from optuna.distributions import FloatDistribution
+from optuna.trial import TrialState, create_trial
 from optuna_fixtures import MIXED, cost_of, engine_space, from_engine, objective, sqlite_in, suggest_mixed, value_of
 
 import pbgi
-from pbgi.integrations.optuna import GittinsStopCallback, PBGISampler
+from pbgi.integrations.optuna import GittinsStopCallback, PBGISampler, cost_summary
+from pbgi.integrations.optuna.kept import suggestion_of
 
 
 def run(study, n_trials):
@@ -125,3 +127,33 @@ def test_without_a_seed_runs_differ():
     for study in studies:
         run(study, 2)
     assert points(studies[0]) != points(studies[1])
+
+
+@pytest.mark.parametrize(
+    ("stored", "says"),
+    [
+        ({"params": {}, "colour": 1}, "unknown: 'colour'"),
+        ({"params": {}, "format": 2}, "got format 2"),
+        ({"params": {"x": "much"}}, "got params="),
+        ({"params": {}, "predicted_cost": "1"}, "got predicted_cost='1'"),
+        ({"params": {}, "record": [1]}, r"got record=\[1\]"),
+        ("point", "got 'point'"),
+    ],
+)
+def test_what_another_version_has_stored_is_one_clear_error(stored, says):
+    study = optuna.create_study(sampler=PBGISampler(seed=0, search_space={"x": FloatDistribution(0.0, 1.0)}))
+    trial = create_trial(value=1.0, system_attrs={"pbgi:trial": stored})
+    study.add_trial(trial)
+    with pytest.raises(pbgi.InvalidInputError, match=f"attribute 'pbgi:trial' of trial 0 must be of format 1; {says}"):
+        cost_summary(study)
+    with pytest.raises(pbgi.InvalidInputError, match="another version of pbgi wrote it, or it is damaged"):
+        study.ask({"x": FloatDistribution(0.0, 1.0)})
+
+
+def test_what_was_stored_before_there_was_a_format_is_read():
+    study = optuna.create_study(sampler=PBGISampler(seed=0))
+    old = {"params": {"x": 0.5}, "predicted_cost": 2.0, "priced": False, "record": {}, "refused": None}
+    study.add_trial(create_trial(value=1.0, system_attrs={"pbgi:trial": old}))
+    assert suggestion_of(study.trials[0]).predicted_cost == 2.0
+    study.ask({"x": FloatDistribution(0.0, 1.0)})
+    assert study.trials[1].system_attrs["pbgi:trial"]["format"] == 1

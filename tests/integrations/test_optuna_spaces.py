@@ -12,7 +12,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 
 import pbgi
 from pbgi.integrations.optuna import PBGISampler
-from pbgi.integrations.optuna.distributions import SearchSpace, axis_of
+from pbgi.integrations.optuna.distributions import CommonSpace, SearchSpace, axis_of
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -119,11 +119,83 @@ def test_conditional_parameters_fall_to_the_independent_sampler():
     assert study.sampler.infer_relative_search_space(study, study.trials[-1]).keys() == {"kind"}
 
 
-def test_a_range_that_changes_is_dropped():
+def completed(params, distributions, value=1.0):
+    return optuna.trial.create_trial(params=params, distributions=distributions, value=value)
+
+
+def common_space(study):
+    return study.sampler.infer_relative_search_space(study, study.trials[-1])
+
+
+@pytest.mark.parametrize("highs", [(2.0, 1.0), (1.0, 2.0, 1.0), (2.0, 1.0, 2.0)])
+def test_a_range_that_comes_and_goes_is_dropped(highs):
     study = optuna.create_study(sampler=PBGISampler(seed=0))
-    for high in (1.0, 2.0):
+    for high in highs:
         study.optimize(lambda t, h=high: t.suggest_float("x", 0.0, h) + t.suggest_float("y", 0.0, 1.0), n_trials=2)
-    assert study.sampler.infer_relative_search_space(study, study.trials[-1]).keys() == {"y"}
+    assert common_space(study).keys() == {"y"}
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide"),
+    [
+        (FloatDistribution(0.0, 1.0), FloatDistribution(-1.0, 4.0)),
+        (FloatDistribution(0.01, 1.0, log=True), FloatDistribution(0.001, 1.0, log=True)),
+        (FloatDistribution(0.0, 1.0, step=0.25), FloatDistribution(-0.5, 2.0, step=0.25)),
+        (IntDistribution(1, 8), IntDistribution(0, 20)),
+        (IntDistribution(4, 32, step=4), IntDistribution(0, 64, step=4)),
+    ],
+)
+def test_a_range_that_was_widened_is_the_wider_one(narrow, wide):
+    """All trials count, and the next point is chosen as if the sampler had been told the wider range."""
+    distributions = {"x": narrow, "y": FloatDistribution(0.0, 1.0)}
+    study = optuna.create_study(sampler=PBGISampler(seed=0))
+    for _ in range(5):
+        trial = study.ask(distributions)
+        study.tell(trial, -trial.params["x"] + trial.params["y"])
+    study.add_trial(completed({"x": wide.high, "y": 0.5}, {**distributions, "x": wide}, -wide.high))
+    assert common_space(study) == {**distributions, "x": wide}
+    told = optuna.create_study(sampler=PBGISampler(seed=0, search_space={**distributions, "x": wide}))
+    told.add_trials(study.trials)
+    asked = study.ask({**distributions, "x": wide})
+    assert asked.params == told.ask({**distributions, "x": wide}).params
+    assert asked.params not in [trial.params for trial in study.trials[:-1]]
+
+
+def test_workers_that_finish_out_of_order_agree_on_a_widened_range():
+    """A trial of the narrower range that began before the first of the wider one, and ends after it."""
+    narrow, wide = {"x": FloatDistribution(0.0, 1.0)}, {"x": FloatDistribution(0.0, 2.0)}
+    study = optuna.create_study(sampler=PBGISampler(seed=0))
+    slow, fast = study.ask(narrow), study.ask(wide)
+    study.tell(fast, 1.0)
+    assert common_space(study) == wide
+    study.tell(slow, 1.0)
+    assert common_space(study) == wide
+    assert PBGISampler(seed=0).infer_relative_search_space(study, study.trials[-1]) == wide
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (FloatDistribution(0.0, 1.0, step=0.25), FloatDistribution(-0.1, 1.9, step=0.25)),
+        (FloatDistribution(0.0, 1.0, step=0.25), FloatDistribution(0.0, 2.0)),
+        (IntDistribution(4, 16, step=4), IntDistribution(3, 19, step=4)),
+        (FloatDistribution(0.1, 1.0), FloatDistribution(0.1, 1.0, log=True)),
+    ],
+)
+def test_a_range_with_other_steps_or_another_scale_is_not_a_wider_one(before, after):
+    study = optuna.create_study(sampler=PBGISampler(seed=0))
+    trials = [completed({"x": d.low, "y": 0.5}, {"x": d, "y": FloatDistribution(0.0, 1.0)}) for d in (before, after)]
+    space = CommonSpace()
+    for number, trial in enumerate(trials):
+        trial.number = number
+    assert space.distributions(study.study_name, trials).keys() == {"y"}
+
+
+def test_a_value_between_two_steps_is_of_another_range():
+    """It is no point of the given space, and is not taken for the step beside it."""
+    space = SearchSpace.of({"x": FloatDistribution(0.1, 1.1, step=0.25)})
+    assert space.to_engine({"x": 0.35}) == {"x": 1}
+    assert space.to_engine({"x": 0.25}) is None
 
 
 def test_enqueued_parameters_are_kept_and_the_rest_is_chosen():
@@ -183,3 +255,16 @@ def test_several_objectives_are_refused_with_the_way_out():
     study = optuna.create_study(directions=["minimize", "maximize"], sampler=PBGISampler())
     with pytest.raises(pbgi.InvalidInputError, match="one objective; got 2 directions; combine them"):
         study.ask().suggest_float("x", 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [FloatDistribution(0.0, 1.0, step=0.0005), IntDistribution(1, 5000, log=True), IntDistribution(0, 4000)],
+)
+def test_grids_of_many_steps_do_not_repeat(distribution):
+    sampler = PBGISampler(seed=0, search_space={"x": distribution}, cost=pbgi.UniformCost())
+    study = optuna.create_study(sampler=sampler)
+    for _ in range(30):
+        trial = study.ask({"x": distribution})
+        study.tell(trial, abs(distribution.to_internal_repr(trial.params["x"]) - 0.3 * distribution.high))
+    assert len({trial.params["x"] for trial in study.trials}) == 30

@@ -12,13 +12,17 @@ import pytest
 pytest.importorskip("optuna.samplers")
 
 import optuna
+import sqlalchemy
+from optuna.distributions import CategoricalDistribution
 from optuna.exceptions import StorageInternalError
 from optuna.trial import TrialState
 from postgresql_server import PostgresqlServer, server_binaries
 from sqlalchemy.exc import OperationalError, PendingRollbackError
 
-from pbgi.integrations.optuna import cost_summary, fail_abandoned
-from pbgi.integrations.optuna.kept import patiently
+from pbgi.integrations.optuna import PBGISampler, cost_summary, fail_abandoned
+from pbgi.integrations.optuna.kept import database_of, patiently
+from pbgi.integrations.optuna.lock import StudyLock
+from pbgi.integrations.optuna.turn import Turns
 
 WORKER = Path(__file__).with_name("postgresql_worker.py")
 N_WORKERS, BUDGET = 8, 150.0  # the 64 points of the workers' grid cost 288
@@ -117,6 +121,100 @@ def test_workers_that_lose_the_server_are_started_again(server, study):
     acknowledged += results_of(start_workers(server, "plain", 3))
     assert_nothing_lost_or_doubled(study, acknowledged)
     assert {trial.state for trial in study.trials} <= {TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL}
+
+
+# The lock of the server ----------------------------------------------------------------------------------------------
+
+SPACE = {"p": CategoricalDistribution(["a", "b"])}
+
+
+class Interrupted(PBGISampler):
+    """Something happens between its first choice and the moment when that is stored."""
+
+    def __init__(self, meanwhile, seed=0):
+        super().__init__(seed=seed, search_space=SPACE)
+        self.meanwhile, self.n_choices = [meanwhile], 0
+
+    def _choose(self, *arguments):
+        chosen = super()._choose(*arguments)
+        self.n_choices += 1
+        if self.meanwhile:
+            self.meanwhile.pop()()
+        return chosen
+
+
+def never(_seconds):
+    raise AssertionError("nobody should have to wait")
+
+
+@pytest.fixture
+def join(server, study):
+    """Joins the study with a sampler, as another process does, on connections of its own."""
+    storages = []
+
+    def joined(sampler):
+        storages.append(optuna.storages.RDBStorage(server.url))
+        sampler._turns = Turns(sleep=never)
+        return optuna.load_study(study_name=study.study_name, storage=storages[-1], sampler=sampler)
+
+    yield joined
+    for storage in storages:
+        storage.engine.dispose()
+
+
+def asked_point(study):
+    return study.ask(SPACE).params["p"]
+
+
+def locks(study):
+    return query(study, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
+
+
+def query(study, sql):
+    with database_of(study).engine.connect() as connection:
+        return connection.execute(sqlalchemy.text(sql)).scalar()
+
+
+def test_a_turn_holds_the_lock_of_the_server_and_gives_it_back(study, join):
+    study.ask()  # so that nobody is alone
+    seen = []
+    asked_point(join(Interrupted(lambda: seen.append(locks(study)))))
+    assert seen == [1]
+    assert locks(study) == 0
+
+
+def test_a_worker_that_waits_for_the_lock_of_the_server_goes_on_without_it_in_the_end(study):
+    with StudyLock(patience=10.0).held(study) as shared_by:
+        assert shared_by == "server"
+        with StudyLock(patience=0.05).held(study) as nothing:
+            assert nothing is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_workers_whose_lock_is_taken_away_while_they_choose_share_no_point(study, join, seed):
+    """An administrator ends a connection, a firewall cuts it: another worker chooses, and the first chooses again."""
+    study.ask()  # so that nobody is alone
+    points = []
+
+    def meanwhile():
+        idle = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+        assert query(study, idle) == 1
+        points.append(asked_point(join(PBGISampler(seed=seed, search_space=SPACE))))
+
+    first = Interrupted(meanwhile, seed)
+    points.append(asked_point(join(first)))
+    assert sorted(points) == ["a", "b"]
+    assert first.n_choices == 2
+
+
+def test_a_worker_killed_while_it_chooses_leaves_nothing_to_wait_for(server, study, join):
+    study.ask()
+    script = WORKER.with_name("optuna_killed_worker.py")
+    with subprocess.Popen([sys.executable, script, server.url], stdout=subprocess.PIPE, text=True) as victim:
+        assert victim.stdout.readline() == "choosing\n"
+        assert locks(study) == 1
+        victim.kill()
+    asked_point(join(PBGISampler(seed=0, search_space=SPACE)))  # fails if it has to wait for the mark
 
 
 # Patience, without a server ------------------------------------------------------------------------------------------

@@ -239,6 +239,8 @@ def test_a_cost_that_is_none_is_taken_to_be_as_predicted(cost):
     predicted = searcher.optimizer.trials[1].predicted_cost
     searcher.on_trial_complete("b", result(config, cost=cost))
     assert searcher.spent == pytest.approx(2.0 + predicted)
+    told = searcher.optimizer.trials[1]
+    assert (told.cost, told.charged) == (None, predicted)  # charged, and no observation
 
 
 def test_a_cost_that_no_trial_reports_is_a_mistake():

@@ -267,7 +267,7 @@ def test_crossing_indices_of_gaussian_boxes_need_the_coin():
     assert upper.value - 1e-9 <= solution.value <= lower.value + 1e-9
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10_000), st.floats(0.05, 0.95), st.floats(1e-6, 1e6), st.floats(-1e3, 1e3))
 def test_units_do_not_matter(seed, share, factor, shift):
     boxes = gaussian_boxes(6, seed)

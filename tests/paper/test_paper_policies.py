@@ -1,6 +1,7 @@
 """Policies that only the paper has: other forms of improvement, another decay, other searches, other units."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,8 +21,10 @@ from paper.policies import (
     TextbookImprovement,
 )
 from pbgi.acquisition import LogExpectedImprovement
+from pbgi.best_point import best_point
 from pbgi.botorch.policies import MaxValueEntropy, MultiFidelityMaxValueEntropy
 from pbgi.cost import KnownCost, UniformCost
+from pbgi.search import Search
 from pbgi.snapshot import Proposal
 
 
@@ -113,12 +116,12 @@ def test_forms_of_expected_improvement_agree_where_it_is_large(policy):
 class Asking:
     """A policy that goes to the best point tried, and keeps what it was asked for."""
 
-    def __init__(self, near_best):
-        self.asked, self._near_best = [], near_best
+    def __init__(self):
+        self.asked = []
 
     def propose(self, snapshot, rng):
         self._best = snapshot.X[snapshot.warped.argmax()]
-        found = snapshot.maximise(self, rng, near_best=self._near_best)
+        found = best_point(snapshot, self, rng)
         return Proposal(found.x, 1.0, {"index": found.value})
 
     def value(self, X):
@@ -136,7 +139,7 @@ def test_a_search_from_sobol_points_does_not_begin_at_the_best_points():
     assert proposal.record["index"] == pytest.approx(0.0, abs=1e-3)  # climbs get there all the same
 
 
-def test_a_search_near_the_best_points_begins_there_whatever_the_policy_says():
+def test_a_search_near_the_best_points_begins_there_whatever_the_snapshot_says():
     pool, _ = asked_for(lambda asking: SearchedNearBest(asking), near_best=False)
     assert (np.abs(pool - [0.3, 0.6]).max(axis=1) < 1e-3).any()
     without, _ = asked_for(lambda asking: asking, near_best=False)
@@ -146,7 +149,7 @@ def test_a_search_near_the_best_points_begins_there_whatever_the_policy_says():
 def asked_for(wrapped, near_best=True):
     """The first pool that is evaluated, and the proposal, where (0.3, 0.6) is the best point tried."""
     snapshot = build_snapshot(SQUARE, np.array([[0.3, 0.6], [0.9, 0.1], [0.5, 0.5]]), np.array([2.0, 0.0, 1.0]))
-    asking = Asking(near_best)
+    asking, snapshot = Asking(), replace(snapshot, search=Search(near_best=near_best))
     proposal = wrapped(asking).propose(snapshot, np.random.default_rng(0))
     return asking.asked[0], proposal
 

@@ -131,7 +131,7 @@ def test_matches_scipy_row_by_row_near_maxima():
         assert value == pytest.approx(-run.fun, abs=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 6), st.integers(1, 9), st.integers(0, 10**6), st.floats(-300, 300), st.booleans())
 def test_stays_in_the_cube_and_never_gets_worse(d, m, seed, exponent, race):
     rng = np.random.default_rng(seed)

@@ -14,7 +14,7 @@ from scipy.stats import qmc
 import pbgi.search.maximize
 from pbgi import InvalidInputError, gittins_index_and_grad, log_h
 from pbgi.search.climb import maximize_batch
-from pbgi.search.grids import Grid, maximize_mixed
+from pbgi.search.grids import FineGrid, Grid, maximize_mixed
 from pbgi.search.maximize import build_pool, choose_starts, default_n_starts, search
 
 SQRT5 = np.sqrt(5.0)
@@ -118,7 +118,7 @@ def test_as_good_as_scipy():
 # The pool ------------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 20), st.integers(0, 70), st.integers(0, 3), st.integers(0, 3), st.integers(0, 10**6))
 def test_pool_holds_what_it_is_given(d, n_sobol, n_incumbents, n_former, seed):
     rng = np.random.default_rng(seed)
@@ -265,7 +265,7 @@ def test_two_coordinates_that_must_change_together():
     np.testing.assert_array_equal(values, [5.0])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=5), st.integers(0, 10**6))
 def test_mixed_never_leaves_the_grid_and_never_gets_worse(sizes, seed):
     rng = np.random.default_rng(seed)
@@ -286,6 +286,16 @@ def test_mixed_never_leaves_the_grid_and_never_gets_worse(sizes, seed):
     assert ((X >= 0) & (X <= 1)).all()
     assert (values >= f(starts)[0]).all()
     np.testing.assert_array_equal(values, f(X)[0])
+
+
+@pytest.mark.parametrize("n", [5, 100, 3000])
+def test_a_grid_given_by_functions_is_searched_like_a_list_of_its_levels(n):
+    listed = Grid((np.arange(n) + 0.5) / n)
+    fine = FineGrid(n, lambda i: (i + 0.5) / n, lambda x: np.clip(np.floor(x * n), 0, n - 1).astype(int))
+    acquisition, pool = Posterior(2, 15, 1, "ucb"), np.random.default_rng(0).random((64, 2))
+    found = [search(acquisition, pool, rng=np.random.default_rng(0), grids=[grid, None]) for grid in (listed, fine)]
+    np.testing.assert_array_equal(found[0].x, found[1].x)
+    assert found[0].value == found[1].value
 
 
 # Exclusions ----------------------------------------------------------------------------------------------------------
@@ -352,12 +362,12 @@ def test_all_maxima_are_sorted_distinct_and_correctly_valued():
     assert gaps.min() > 1e-3
 
 
-def test_former_maximisers_are_never_lost():
+def test_former_maximizers_are_never_lost():
     """Hand back the maxima and the next search on the same function is at least as good, with a single start."""
     for seed in range(5):
         acquisition, rng = Posterior(6, 40, seed, KINDS[seed % 3]), np.random.default_rng(seed)
         first = search(acquisition, build_pool(6, rng), rng=rng)
-        again = search(acquisition, build_pool(6, rng, former_maximisers=first.X_all), rng=rng, n_starts=1)
+        again = search(acquisition, build_pool(6, rng, former_maximizers=first.X_all), rng=rng, n_starts=1)
         assert again.value >= first.value - 1e-9 * abs(first.value)
 
 

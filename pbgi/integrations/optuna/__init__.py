@@ -6,6 +6,7 @@
     cost_summary           what was spent, what is held for running trials, what is left
     ledger_of              the same, trial by trial
     fail_abandoned         ends the trials of workers that were killed
+    tell_result            tells a result, also of a trial that was taken for one of these
     patiently              asks a server that is away again, for a while
     NoTrialLeftError       raised inside a trial that does not fit the budget; Optuna prunes the trial
 
@@ -15,6 +16,7 @@ may be stopped, resumed and shared by many processes.
 
 from pbgi.integrations.optuna.callbacks import BudgetCallback, GittinsStopCallback
 from pbgi.integrations.optuna.kept import STOP_KEY, patiently
+from pbgi.integrations.optuna.late import tell_result
 from pbgi.integrations.optuna.ledger import ledger_of
 from pbgi.integrations.optuna.sampler import NoTrialLeftError, PBGISampler
 from pbgi.integrations.optuna.summary import CostSummary, cost_summary, fail_abandoned
@@ -30,4 +32,5 @@ __all__ = [
     "fail_abandoned",
     "ledger_of",
     "patiently",
+    "tell_result",
 ]

@@ -10,7 +10,7 @@ from pbgi.arguments import refuse_unknown_arguments
 from pbgi.cost import Cost
 from pbgi.errors import InvalidInputError
 from pbgi.integrations.optuna.kept import STOP_KEY, keep_stop, trials_of
-from pbgi.integrations.optuna.ledger import ledger_of
+from pbgi.integrations.optuna.ledger import Ledger, ledger_of, misstated, misstates_cost
 from pbgi.integrations.optuna.sampler import PBGISampler
 from pbgi.plain import require_count, require_positive
 from pbgi.policy import PBGI
@@ -90,6 +90,7 @@ class BudgetCallback(_StopCallback):
     def __init__(self, budget: float | None = None) -> None:
         super().__init__()
         self._budget = None if budget is None else require_positive("budget", budget)
+        self._warned = False
 
     def reason(self, study: Study) -> StopReason | None:
         """Why to stop the study now, or None."""
@@ -101,11 +102,21 @@ class BudgetCallback(_StopCallback):
             raise InvalidInputError(f"{rule}; got budget=None; write BudgetCallback(budget)")
         trials = trials_of(study)
         ledger = ledger_of(trials) if sampler is None else sampler.ledger(trials)
+        if sampler is None:  # which says it itself
+            self._warn(ledger)
         spent = BudgetSpent().reason(Situation((), budget, ledger.spent, ledger.reserved, 1.0, {}))
         if spent is not None or sampler is None or of_sampler is None:
             return spent
         reason = sampler.should_stop(study)
         return reason if reason is not None and reason.rule in ("BudgetSpent", "SpaceExhausted") else None
+
+    def _warn(self, ledger: Ledger) -> None:
+        """Say once that an attribute is no cost, and what is charged."""
+        accounts = ledger.accounts.values()
+        wrong = next((a for a in accounts if a.trial.state.is_finished() and misstates_cost(a.trial)), None)
+        if wrong is not None and not self._warned:
+            _LOGGER.warning("%s (said once)", misstated(wrong.trial, f"{wrong.charged:g}"))
+            self._warned = True
 
 
 def _sampler_of(study: Any) -> PBGISampler:

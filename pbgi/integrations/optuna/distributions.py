@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.search_space import intersection_search_space
 from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.cost import Cost, KnownCost, LearnedCost
@@ -26,6 +25,8 @@ from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.plain import Value
 from pbgi.space import Space
+
+ROUNDING = 1e-8  # how far from a whole number of steps a value may be; as in Optuna
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Axis:
         if isinstance(self.distribution, FloatDistribution):
             if self.distribution.step is None:
                 return self.parameter.check(internal)
-            return self.parameter.check(round((internal - self.distribution.low) / self.distribution.step))
+            return self.parameter.check(_level(internal, self.distribution.low, self.distribution.step))
         return self.parameter.check(int(internal))
 
     def from_engine(self, value: Any) -> Any:
@@ -70,6 +71,14 @@ class Axis:
     def is_level(self) -> bool:
         """Whether the engine counts steps instead of seeing values."""
         return isinstance(self.distribution, FloatDistribution) and self.distribution.step is not None
+
+
+def _level(value: float, low: float, step: float) -> int:
+    """How many steps a value is above low; one between two steps is of another range."""
+    steps = (value - low) / step
+    if abs(steps - round(steps)) > ROUNDING:
+        raise InvalidInputError(f"a value must be a whole number of steps of {step} above {low}; got {value!r}")
+    return round(steps)
 
 
 def axis_of(distribution: BaseDistribution) -> Axis | None:
@@ -157,24 +166,60 @@ class SearchSpace:
 
 
 class CommonSpace:
-    """The distributions that all completed trials of a study have in common; each trial is looked at once."""
+    """The distributions that all completed trials of a study have in common; each trial is looked at once.
+
+    A range that has been widened, from one trial to the next and for good, is the wider one: all trials lie in it. One
+    that comes and goes belongs to no common space.
+    """
 
     def __init__(self) -> None:
-        self._study_name = ""
-        self._seen: set[int] = set()
+        self._start("")
+
+    def _start(self, study_name: str) -> None:
+        self._study_name, self._seen = study_name, set[int]()
         self._common: dict[str, BaseDistribution] = {}
 
     def distributions(self, study_name: str, trials: list[FrozenTrial]) -> dict[str, BaseDistribution]:
         """What is common to these trials of this study."""
-        if study_name != self._study_name or max(self._seen, default=-1) >= len(trials):
-            self._study_name, self._seen, self._common = study_name, set(), {}
-        new = [t for t in trials if t.state == TrialState.COMPLETE and t.number not in self._seen]
-        if new:
-            theirs = intersection_search_space(new)
-            shared = {name: d for name, d in self._common.items() if theirs.get(name) == d}
-            self._common = shared if self._seen else theirs
-            self._seen |= {trial.number for trial in new}
+        done = [t for t in trials if t.state == TrialState.COMPLETE]
+        new = [t for t in done if t.number not in self._seen]
+        if study_name != self._study_name or max(self._seen, default=-1) >= len(trials) or self._is_earlier(new):
+            self._start(study_name)
+            new = done
+        for trial in new:
+            theirs = trial.distributions
+            self._common = _in_both(self._common, theirs) if self._seen else dict(theirs)
+            self._seen.add(trial.number)
         return self._common
+
+    def _is_earlier(self, new: list[FrozenTrial]) -> bool:
+        """Whether one with another range began before others that were looked at: it is their order that counts."""
+        latest = max(self._seen, default=-1)
+        return any(t.number < latest and not _agrees(self._common, t.distributions) for t in new)
+
+
+def _agrees(common: Mapping[str, BaseDistribution], theirs: Mapping[str, BaseDistribution]) -> bool:
+    return all(theirs.get(name) == distribution for name, distribution in common.items())
+
+
+def _in_both(
+    before: Mapping[str, BaseDistribution], now: Mapping[str, BaseDistribution]
+) -> dict[str, BaseDistribution]:
+    """Those of the first that the second has too, as the second has them."""
+    return {name: now[name] for name, d in before.items() if name in now and _holds_all_of(now[name], d)}
+
+
+def _holds_all_of(new: BaseDistribution, old: BaseDistribution) -> bool:
+    """Whether it is the same, or a wider range with the same steps."""
+    if new == old:
+        return True
+    if not isinstance(new, FloatDistribution | IntDistribution) or type(new) is not type(old):
+        return False
+    assert isinstance(old, FloatDistribution | IntDistribution)  # noqa: S101 (for the type checker)
+    if (new.log, new.step) != (old.log, old.step) or not new.low <= old.low <= old.high <= new.high:
+        return False
+    steps = 0.0 if new.step is None else (old.low - new.low) / new.step
+    return abs(steps - round(steps)) <= ROUNDING
 
 
 def _only_value(distribution: BaseDistribution) -> Any:

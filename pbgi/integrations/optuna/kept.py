@@ -1,34 +1,42 @@
 """What is kept with a trial in the study, and the only lines that touch Optuna's storage.
 
     pbgi:trial       what was suggested: the point, its predicted cost, and what the policy noted (Trial.record)
-    pbgi:choosing    true while a worker is choosing the point of this trial
+    pbgi:choosing    set while a worker is choosing the point of this trial: the lock it holds meanwhile, or true
     pbgi:price       what the trial is charged, where that is known and no cost was told
     pbgi:ended       the trial failed and its worker lived to say so
+    pbgi:abandoned   the trial is being failed by another than its worker
+    pbgi:late        the number of a failed trial whose result this one is
 
 These are system attributes, which come with the trials that a worker reads anyway. Optuna hands a sampler a study and a
 frozen trial and has no public way to write to either; the three attributes with an underscore that are used here, and
-nowhere else, are those by which Optuna's own samplers keep what they must remember.
+nowhere else, are those by which Optuna's own samplers keep what they must remember. A fourth leads from the cache that
+Optuna puts before a database to the database; where it leads nowhere, there is no lock, and all else works.
 
 Each line may be done twice with the same effect, so a database server that goes away is asked again for a while.
 """
 
+import contextlib
+import math
 import sqlite3
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
-from optuna.exceptions import StorageInternalError
+from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from optuna.logging import get_logger
+from optuna.storages import RDBStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from pbgi.history import Note
+from pbgi.errors import InvalidInputError
+from pbgi.notes import Note
 from pbgi.stopping import StopReason
 
 T = TypeVar("T")
 
 TRIAL_KEY, CHOOSING_KEY, PRICE_KEY, ENDED_KEY = "pbgi:trial", "pbgi:choosing", "pbgi:price", "pbgi:ended"
+ABANDONED_KEY, LATE_KEY = "pbgi:abandoned", "pbgi:late"
 STOP_KEY = "pbgi:stop"
 """The user attribute of a study that holds why it was stopped: rule, message and numbers."""
 # Less than `turn.PATIENCE`: nobody takes a worker that waits for the server for one that was killed.
@@ -55,10 +63,54 @@ class Suggestion:
     refused: str | None = None
 
 
+FORMAT = 1  # of what is stored of a suggestion; what has none was written before there were several
+
+
+def to_stored(suggestion: Suggestion) -> dict[str, Any]:
+    """A suggestion as it is stored with its trial."""
+    return {"format": FORMAT, **asdict(suggestion)}
+
+
 def suggestion_of(trial: FrozenTrial) -> Suggestion | None:
-    """What was suggested for a trial, if it was by this sampler."""
+    """What was suggested for a trial, if it was by this sampler.
+
+    Raises:
+        InvalidInputError: Another version has written it, or it is damaged.
+    """
     found = trial.system_attrs.get(TRIAL_KEY)
-    return Suggestion(**found) if isinstance(found, dict) else None
+    if found is None:
+        return None
+    problem = _problem(found)
+    if problem is not None:
+        rule = f"attribute {TRIAL_KEY!r} of trial {trial.number} must be of format {FORMAT}"
+        raise InvalidInputError(f"{rule}; {problem}; another version of pbgi wrote it, or it is damaged: update pbgi")
+    return Suggestion(**{name: value for name, value in found.items() if name != "format"})
+
+
+def _problem(found: Any) -> str | None:
+    """What is wrong with a stored suggestion."""
+    if not isinstance(found, dict):
+        return f"got {found!r}"
+    if found.get("format", FORMAT) != FORMAT:
+        return f"got format {found['format']!r}"
+    unknown = [name for name in found if name != "format" and name not in _RULES]
+    if unknown:
+        return f"unknown: {', '.join(map(repr, unknown))}"
+    wrong = [name for name, holds in _RULES.items() if name in found and not holds(found[name])]
+    return f"got {wrong[0]}={found[wrong[0]]!r}" if wrong else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+_RULES: dict[str, Callable[[Any], bool]] = {
+    "params": lambda params: isinstance(params, dict) and all(_is_number(x) for x in params.values()),
+    "predicted_cost": lambda cost: cost is None or (_is_number(cost) and cost >= 0.0),
+    "priced": lambda priced: isinstance(priced, bool),
+    "record": lambda record: isinstance(record, dict),
+    "refused": lambda refused: refused is None or isinstance(refused, str),
+}
 
 
 def suggested_params(trial: FrozenTrial, distributions: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,9 +187,37 @@ def keep(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
     patiently(lambda: study._storage.set_trial_system_attr(trial._trial_id, key, value))
 
 
+def note(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
+    """Store an attribute of the user's with a trial that is not finished."""
+    patiently(lambda: study._storage.set_trial_user_attr(trial._trial_id, key, value))
+
+
+def add_trial(study: Study, trial: FrozenTrial) -> FrozenTrial:
+    """Add a trial, once: a server that went away in between is not asked again, for it may have been added."""
+    return study._storage.get_trial(study._storage.create_new_trial(study._study_id, template_trial=trial))
+
+
+def clear_mark(study: Study, trial: FrozenTrial) -> None:
+    """Take away the mark of a trial; its worker, if it is only slow, notices when it has chosen."""
+    with contextlib.suppress(UpdateFinishedTrialError):
+        keep(study, trial, CHOOSING_KEY, False)
+
+
+def has_mark(study: Study, trial: FrozenTrial, mark: Any) -> bool:
+    """Whether a trial still has the mark that was set."""
+    storage = database_of(study) or study._storage  # a cache would ask the database for the whole trial
+    return bool(patiently(lambda: storage.get_trial_system_attrs(trial._trial_id)).get(CHOOSING_KEY) == mark)
+
+
+def database_of(study: Study) -> RDBStorage | None:
+    """The database of a study; None if it has another storage, or none."""
+    backend = getattr(study._storage, "_backend", study._storage)
+    return backend if isinstance(backend, RDBStorage) else None
+
+
 def keep_suggestion(study: Study, trial: FrozenTrial, suggestion: Suggestion | None) -> None:
     """Store what was suggested for a trial, which also says that the choice is made; or None: it is taken back."""
-    keep(study, trial, TRIAL_KEY, None if suggestion is None else asdict(suggestion))
+    keep(study, trial, TRIAL_KEY, None if suggestion is None else to_stored(suggestion))
 
 
 def keep_stop(study: Study, reason: StopReason | None) -> None:

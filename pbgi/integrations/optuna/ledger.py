@@ -4,15 +4,18 @@ A finished trial is charged, in this order,
 
     its user attribute `cost`            a finite number, positive or 0
     its price                            where the sampler knows prices beforehand
-    what was predicted for it            if it failed or was pruned in a study whose trials tell their costs, or if its
-                                         worker vanished: nobody knows how long it worked
+    what was predicted for it            if it failed or was pruned in a study whose trials tell their costs, if its
+                                         worker vanished, so that nobody knows how long it worked, or if its attribute
+                                         `cost` is something else: text, negative, NaN
     its duration, in seconds
 
-and nothing if there is none of these: a trial added from elsewhere without a cost informs and is free. A running trial
+and nothing if there is none of these: a trial added from elsewhere without a cost informs and is free. No model learns
+from the duration of a trial whose attribute `cost` is no cost: costs may have another unit. A running trial
 holds what was predicted for it; where nothing was, what a completed trial has cost on average.
 """
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -21,9 +24,13 @@ from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.errors import InvalidInputError
 from pbgi.history import check_cost
-from pbgi.integrations.optuna.kept import ENDED_KEY, PRICE_KEY, Suggestion, suggestion_of
+from pbgi.integrations.optuna.kept import ENDED_KEY, LATE_KEY, PRICE_KEY, Suggestion, suggestion_of
 
 COST_KEY = "cost"
+OBSERVED_KEY = "pbgi:observed"
+"""The user attribute that says what a success was seen to cost, where `cost` is only a charge; 0: nobody saw it."""
+OVERRUN_KEY = "pbgi:overrun"
+"""The user attribute of a trial that was ended because the budget was used up."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,7 @@ class Account:
 
     Attributes:
         trial: The trial.
-        observed: What it was seen to cost, if it was: what a model of costs may learn from.
+        observed: What it was seen to cost, if it was: of one that gave a value, what a model of costs may learn from.
         charged: What the budget pays for it.
         reserved: What is held for it while it runs.
         predicted: What it was expected to cost; None if nothing was.
@@ -46,22 +53,35 @@ class Account:
     predicted: float | None
     suggestion: Suggestion | None
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was ended from outside: it says nothing of its point."""
+        return self.trial.state == TrialState.FAIL and bool(self.trial.user_attrs.get(OVERRUN_KEY))
+
 
 @dataclass(frozen=True)
 class Ledger:
-    """The accounts of all trials but those that wait, by number."""
+    """The accounts of all trials but those that wait, and those whose result came late as another trial; by number."""
 
     accounts: Mapping[int, Account]
 
     @property
     def spent(self) -> float:
         """Charged for finished trials."""
-        return math.fsum(account.charged for account in self.accounts.values())
+        return total(account.charged for account in self.accounts.values())
 
     @property
     def reserved(self) -> float:
         """Held for running trials."""
-        return math.fsum(account.reserved for account in self.accounts.values())
+        return total(account.reserved for account in self.accounts.values())
+
+
+def total(costs: Iterable[float]) -> float:
+    """The sum of costs, correctly rounded; beyond the largest float it is that float, which JSON can hold."""
+    try:
+        return math.fsum(costs)
+    except OverflowError:
+        return sys.float_info.max
 
 
 def told_cost(trial: FrozenTrial) -> float | None:
@@ -71,6 +91,18 @@ def told_cost(trial: FrozenTrial) -> float | None:
         return 0.0 if told == 0 and not isinstance(told, bool) else check_cost(told)
     except InvalidInputError:
         return None
+
+
+def misstates_cost(trial: FrozenTrial) -> bool:
+    """Whether its user attribute `cost` is something else than a cost; None says that it is not known."""
+    return trial.user_attrs.get(COST_KEY) is not None and told_cost(trial) is None
+
+
+def misstated(trial: FrozenTrial, charged: str) -> str:
+    """A sentence about such a trial, and what it is charged instead."""
+    rule = f"the attribute 'cost' of trial {trial.number} must be a finite number that is not negative"
+    way_out = "write trial.set_user_attr('cost', number)"
+    return f"{rule}; got {trial.user_attrs[COST_KEY]!r}; {charged} is charged instead; {way_out}"
 
 
 PriceOf: TypeAlias = Callable[[FrozenTrial], float | None]
@@ -96,7 +128,9 @@ class AccountBook:
             trials: All trials of a study.
             price_of: What a running trial will cost, where that is known.
         """
-        begun = [trial for trial in trials if trial.state != TrialState.WAITING]
+        known = list(trials)
+        superseded = {trial.system_attrs.get(LATE_KEY) for trial in known}
+        begun = [t for t in known if t.state != TrialState.WAITING and t.number not in superseded]
         tells = any(trial.state.is_finished() and COST_KEY in trial.user_attrs for trial in begun)
         if tells != self._tells:
             self._tells, self._settled = tells, {}
@@ -128,20 +162,29 @@ def _account(trial: FrozenTrial, tells: bool, price_of: PriceOf | None) -> Accou
         return Account(trial, None, 0.0, 0.0, known or None, suggestion)
     told = told_cost(trial)
     priced = price is not None or (suggestion is not None and suggestion.priced)
+    observed: float | None
     if told is not None:
-        observed = charged = told
+        observed, charged = _observed(trial, told), told
     elif priced or (predicted is not None and _says_nothing(trial, tells)):
         observed, charged = None, predicted or 0.0
     else:
-        observed = charged = _seconds(trial)
+        charged = _seconds(trial)
+        observed = None if misstates_cost(trial) else charged
     # Free trials say nothing of what others cost.
     return Account(trial, observed or None, charged, 0.0, predicted or None if charged else None, suggestion)
+
+
+def _observed(trial: FrozenTrial, told: float) -> float:
+    """What a trial was seen to cost; 0 if nobody saw it."""
+    noted = trial.user_attrs.get(OBSERVED_KEY, told)
+    real = isinstance(noted, int | float) and not isinstance(noted, bool)
+    return float(noted) if real and 0.0 <= noted < math.inf else told
 
 
 def _says_nothing(trial: FrozenTrial, tells: bool) -> bool:
     """Whether the duration of a trial is no measure of its cost."""
     vanished = trial.state == TrialState.FAIL and ENDED_KEY not in trial.system_attrs
-    return trial.state != TrialState.COMPLETE and (tells or vanished)
+    return misstates_cost(trial) or (trial.state != TrialState.COMPLETE and (tells or vanished))
 
 
 def _seconds(trial: FrozenTrial) -> float:
@@ -151,7 +194,7 @@ def _seconds(trial: FrozenTrial) -> float:
 def _usual(accounts: Iterable[Account]) -> float:
     """What a completed trial has cost on average; 0 if none has."""
     charges = [a.charged for a in accounts if a.trial.state == TrialState.COMPLETE and a.charged > 0.0]
-    return math.fsum(charges) / len(charges) if charges else 0.0
+    return total(charges) / len(charges) if charges else 0.0
 
 
 def _reserving(account: Account, usual: float) -> Account:

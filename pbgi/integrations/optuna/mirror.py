@@ -16,11 +16,12 @@ from optuna.trial import TrialState as StudyState
 
 from pbgi.cost import Cost, LearnedCost
 from pbgi.gp.config import GPConfig
-from pbgi.history import Note, Trial, TrialState
+from pbgi.history import Trial, TrialState
 from pbgi.integrations.optuna.distributions import SearchSpace
 from pbgi.integrations.optuna.kept import suggested_params
 from pbgi.integrations.optuna.ledger import Account, Ledger
 from pbgi.model import ModelKind
+from pbgi.notes import Note
 from pbgi.optimizer import Optimizer
 from pbgi.plain import Value
 from pbgi.policy import Policy
@@ -58,12 +59,13 @@ class Entry:
     external: bool = False
     record: Mapping[str, Note] = field(default_factory=dict)
     has_more: bool = False  # parameters that are not in the search space
+    charge: float | None = None  # what is paid for it, where that is not its cost
 
     @property
     def paid_in_engine(self) -> float:
         """What the engine counts for it, charged or reserved."""
-        known = self.predicted_cost if self.cost is None else self.cost
-        return 0.0 if self.external or known is None else known
+        known = (self.charge, self.cost, self.predicted_cost)
+        return 0.0 if self.external else next((amount for amount in known if amount is not None), 0.0)
 
     def finishes(self, running: "Entry") -> bool:
         """Whether this is what became of the other."""
@@ -135,17 +137,15 @@ class Mirror:
         if point is None:
             return None
         state, value = _outcome(account)
-        external = state is not TrialState.RUNNING and self._is_external(account, state)
+        external = state is not TrialState.RUNNING and account.charged == 0.0
+        if external and state is TrialState.INTERRUPTED:
+            return None
         record = {} if external else _record(search_space, account, point)
         predicted = None if external else account.predicted
         cost, has_more = account.observed, state is TrialState.COMPLETE and _has_more(search_space, trial)
-        return Entry(trial.number, point, state, value, cost, predicted, external, record, has_more)
-
-    def _is_external(self, account: Account, state: TrialState) -> bool:
-        """Whether the engine has no way to charge it."""
-        if account.observed is not None:
-            return False
-        return account.predicted is None or (state is TrialState.COMPLETE and self._settings.must_tell_cost)
+        paid_otherwise = state is not TrialState.RUNNING and not external and cost != account.charged
+        charge = account.charged if paid_otherwise else None
+        return Entry(trial.number, point, state, value, cost, predicted, external, record, has_more, charge)
 
     def _budget_inside(self, wanted: list[Entry], ledger: Ledger) -> float | None:
         """The budget less what the engine will not count."""
@@ -188,9 +188,11 @@ class Mirror:
 
 def _finish(optimizer: Optimizer, position: int, entry: Entry) -> None:
     if entry.state is TrialState.COMPLETE and entry.value is not None:
-        optimizer.tell(position, entry.value, cost=entry.cost)
+        optimizer.tell(position, entry.value, cost=entry.cost, charge=entry.charge)
     elif entry.state is TrialState.FAILED:
-        optimizer.fail(position, cost=entry.cost)
+        optimizer.fail(position, cost=entry.charge or entry.cost)
+    elif entry.state is TrialState.INTERRUPTED:
+        optimizer.interrupt(position, cost=entry.charge or entry.cost)
 
 
 def _has_more(search_space: SearchSpace, trial: FrozenTrial) -> bool:
@@ -203,7 +205,7 @@ def _is_same(before: Account, now: Account) -> bool:
     if before is now:
         return True
     same = before.trial is now.trial and before.observed == now.observed
-    return same and before.predicted == now.predicted
+    return same and before.predicted == now.predicted and before.charged == now.charged
 
 
 def _outcome(account: Account) -> tuple[TrialState, float | None]:
@@ -213,14 +215,22 @@ def _outcome(account: Account) -> tuple[TrialState, float | None]:
         return TrialState.RUNNING, None
     if trial.state == StudyState.COMPLETE and trial.value is not None and math.isfinite(trial.value):
         return TrialState.COMPLETE, trial.value
-    return TrialState.FAILED, None
+    return TrialState.INTERRUPTED if account.interrupted else TrialState.FAILED, None
 
 
 def _record(search_space: SearchSpace, account: Account, point: Mapping[str, Value]) -> Mapping[str, Note]:
-    """What was noted of the trial, if it was of this point in this space: a user may have fixed some parameters."""
-    suggestion = account.suggestion
+    """What was noted of the trial, if it was of this point in this space: a user may have fixed some parameters.
+
+    What was noted in a narrower range says little of a wider one: length scales, a rate that has fallen, that nothing
+    was worth its price.
+    """
+    suggestion, distributions = account.suggestion, search_space.distributions
     if suggestion is None or suggestion.params.keys() != search_space.axes.keys():
         return {}
-    distributions = search_space.distributions
+    if any(
+        distribution != distributions.get(name, distribution)
+        for name, distribution in account.trial.distributions.items()
+    ):
+        return {}
     external = {name: distributions[name].to_external_repr(x) for name, x in suggestion.params.items()}
     return suggestion.record if search_space.to_engine(external) == point else {}

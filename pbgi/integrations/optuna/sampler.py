@@ -27,6 +27,7 @@ from pbgi.errors import InvalidInputError, NothingLeftError
 from pbgi.gp.config import GPConfig
 from pbgi.integrations.optuna.distributions import CommonSpace, SearchSpace
 from pbgi.integrations.optuna.kept import (
+    ABANDONED_KEY,
     ENDED_KEY,
     PRICE_KEY,
     Suggestion,
@@ -36,14 +37,14 @@ from pbgi.integrations.optuna.kept import (
     suggestion_of,
     trials_of,
 )
-from pbgi.integrations.optuna.ledger import COST_KEY, AccountBook, Ledger, told_cost
+from pbgi.integrations.optuna.ledger import AccountBook, Ledger, misstated, misstates_cost, told_cost
 from pbgi.integrations.optuna.mirror import EngineSettings, Mirror
-from pbgi.integrations.optuna.turn import Turn, Turns
+from pbgi.integrations.optuna.turn import Turns
 from pbgi.model import ModelKind
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Float
 from pbgi.policy import PBGI, Policy
-from pbgi.stopping import BudgetSpent, GittinsStop, Situation, StopReason, StopRule, rules_of
+from pbgi.stopping import BudgetSpent, GittinsStop, NothingLeft, Situation, StopReason, StopRule, rules_of
 
 _LOGGER = get_logger("optuna.pbgi")  # below Optuna's own, so that its handlers and its verbosity apply
 
@@ -98,8 +99,8 @@ class PBGISampler(BaseSampler):
 
     def _start_afresh(self) -> None:
         self._lock, self._mirror, self._turns = threading.RLock(), Mirror(self._settings), Turns()
-        self._begun: dict[tuple[str, int], tuple[Turn, SearchSpace]] = {}
-        self._common, self._accounts = CommonSpace(), AccountBook()
+        self._begun: dict[tuple[str, int], tuple[list[FrozenTrial] | None, SearchSpace]] = {}
+        self._common, self._accounts, self._warned = CommonSpace(), AccountBook(), False
 
     def __getstate__(self) -> dict[str, Any]:
         """The settings: all else is in the study."""
@@ -133,10 +134,10 @@ class PBGISampler(BaseSampler):
         """The parameters that are chosen together; this begins the trial's turn, so that the study is read once."""
         _require_one_objective(study)
         if trial.state.is_finished():  # asked for out of interest
-            return self._search_space(study, trials_of(study)).distributions
-        turn = self._turns.begin(study, trial)
-        search_space = self._search_space(study, turn.trials)
-        self._begun[study.study_name, trial.number] = turn, search_space
+            return self._search_space(study).distributions
+        alone = self._turns.alone(study, trial)
+        search_space = self._search_space(study, alone)
+        self._begun[study.study_name, trial.number] = alone, search_space
         return search_space.distributions
 
     def sample_relative(
@@ -144,13 +145,12 @@ class PBGISampler(BaseSampler):
     ) -> dict[str, Any]:
         """Values of the parameters that are chosen together."""
         _require_one_objective(study)
-        turn, known = self._begun.pop((study.study_name, trial.number), (None, SearchSpace({})))
+        alone, known = self._begun.pop((study.study_name, trial.number), (None, SearchSpace({})))
         wanted = replace(SearchSpace.of(search_space), constants=known.constants)
-        turn = turn or self._turns.begin(study, trial)
-        suggestion, params = self._choose_in_turn(study, trial, turn, wanted)
-        if self._turns.was_overtaken(study, trial, turn):
-            turn = self._turns.begin_again(study, trial)
-            suggestion, params = self._choose_in_turn(study, trial, turn, wanted)
+        suggestion, params, overtaken = self._choose_in_turn(study, trial, wanted, alone)
+        if overtaken:  # once: of workers that take longer to choose than others wait, one must come to an end
+            self._turns.take_back(study, trial)
+            suggestion, params, _ = self._choose_in_turn(study, trial, wanted)
         if suggestion.refused is not None:
             with contextlib.suppress(RuntimeError):  # asked for outside of `study.optimize`: nothing to stop
                 study.stop()
@@ -175,7 +175,7 @@ class PBGISampler(BaseSampler):
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         """Note what the trial is charged where that is known already, and that a failed one was heard of."""
-        if state == TrialState.FAIL:
+        if state == TrialState.FAIL and ABANDONED_KEY not in trial.system_attrs:
             keep(study, trial, ENDED_KEY, True)
         if told_cost(trial) is None:
             self._settle(study, trial)
@@ -184,13 +184,13 @@ class PBGISampler(BaseSampler):
 
     def _settle(self, study: Study, trial: FrozenTrial) -> None:
         """Note the price of a trial whose cost was not told, unless what was suggested says it already."""
-        if COST_KEY in trial.user_attrs:
-            rule = "its attribute 'cost' must be a finite number that is not negative"
-            _LOGGER.warning("Trial %d: %s; got %r", trial.number, rule, trial.user_attrs[COST_KEY])
         suggestion = suggestion_of(trial)
         if PRICE_KEY in trial.system_attrs or (suggestion is not None and suggestion.refused is not None):
             return
         price, predicted = self._price(trial), None if suggestion is None else suggestion.predicted_cost
+        if misstates_cost(trial) and not self._warned:
+            _LOGGER.warning("%s (said once)", misstated(trial, _instead(price, predicted)))
+            self._warned = True
         if price is not None and (predicted is None or not math.isclose(price, predicted, rel_tol=1e-9)):
             keep(study, trial, PRICE_KEY, price)
 
@@ -220,24 +220,22 @@ class PBGISampler(BaseSampler):
 
     # Choosing --------------------------------------------------------------------------------------------------------
 
-    def _search_space(self, study: Study, trials: list[FrozenTrial]) -> SearchSpace:
+    def _search_space(self, study: Study, trials: list[FrozenTrial] | None = None) -> SearchSpace:
+        """What is chosen together: as given, or as these trials have it, by default all."""
         if self._given_space is not None:
             return self._given_space
+        trials = trials_of(study) if trials is None else trials
         with self._lock:
             return SearchSpace.of(self._common.distributions(study.study_name, trials))
 
     def _choose_in_turn(
-        self, study: Study, trial: FrozenTrial, turn: Turn, search_space: SearchSpace
-    ) -> tuple[Suggestion, dict[str, Any]]:
-        """What to suggest for a trial, stored with it."""
-        try:
-            trials = self._turns.wait(study, trial, turn)
-            suggestion, params = self._choose(study, trial, trials, search_space)
-        except BaseException:
-            self._turns.end(study, trial, turn)
-            raise
-        keep_suggestion(study, trial, suggestion)
-        return suggestion, params
+        self, study: Study, trial: FrozenTrial, search_space: SearchSpace, alone: list[FrozenTrial] | None = None
+    ) -> tuple[Suggestion, dict[str, Any], bool]:
+        """What to suggest for a trial, stored with it, and whether others may have chosen without knowing of it."""
+        with self._turns.taken(study, trial, alone) as turn:
+            suggestion, params = self._choose(study, trial, turn.trials, search_space)
+            keep_suggestion(study, trial, suggestion)
+            return suggestion, params, self._turns.was_overtaken(study, trial, turn)
 
     def _choose(
         self, study: Study, trial: FrozenTrial, trials: list[FrozenTrial], search_space: SearchSpace
@@ -279,7 +277,7 @@ class PBGISampler(BaseSampler):
         """The reason with the numbers of the study: the engine does not see trials without a point."""
         if reason is None or reason.rule != "BudgetSpent":
             return reason
-        return BudgetSpent().reason(_situation(self.budget, ledger, "unaffordable"))
+        return BudgetSpent().reason(_situation(self.budget, ledger, NothingLeft.UNAFFORDABLE))
 
     def _price(self, trial: FrozenTrial) -> float | None:
         """What a trial costs, if that is known beforehand of all its parameters."""
@@ -309,7 +307,14 @@ def _require_one_objective(study: Study) -> None:
         raise InvalidInputError(f"{rule}; got {len(study.directions)} directions; combine them into one value")
 
 
-def _situation(budget: float | None, ledger: Ledger, nothing_left: str | None = None) -> Situation:
+def _instead(price: float | None, predicted: float | None) -> str:
+    """What a trial is charged whose cost is none."""
+    if price is not None:
+        return f"its price, {price:g},"
+    return "its duration in seconds" if predicted is None else f"what was predicted for it, {predicted:g},"
+
+
+def _situation(budget: float | None, ledger: Ledger, nothing_left: NothingLeft | None = None) -> Situation:
     return Situation((), budget, ledger.spent, ledger.reserved, 1.0, {}, nothing_left)
 
 

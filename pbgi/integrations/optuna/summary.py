@@ -9,7 +9,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.history import check_cost
-from pbgi.integrations.optuna.kept import PRICE_KEY, STOP_KEY, keep, trials_of
+from pbgi.integrations.optuna.kept import ABANDONED_KEY, PRICE_KEY, STOP_KEY, keep, trials_of
 from pbgi.integrations.optuna.ledger import Account, Ledger, ledger_of, remaining
 from pbgi.integrations.optuna.sampler import PBGISampler
 from pbgi.plain import require_positive
@@ -120,7 +120,8 @@ def fail_abandoned(study: Study, *, older_than: float, cost: float | None = None
     """Fail the trials that have been running for too long: those of workers that were killed.
 
     What was held for such a trial is charged, since nobody knows how long it worked, and what it had been given to try
-    is open again. Call it before workers start. Storages with a heartbeat do the same by themselves.
+    is open again. Call it before workers start. Storages with a heartbeat do the same by themselves. A worker that was
+    only slow may still tell its result, by `tell_result`.
 
     Args:
         study: The study.
@@ -140,6 +141,7 @@ def fail_abandoned(study: Study, *, older_than: float, cost: float | None = None
         trial, start = account.trial, account.trial.datetime_start
         if trial.state == TrialState.RUNNING and start is not None and (now - start).total_seconds() > limit:
             keep(study, trial, PRICE_KEY, account.reserved if cost is None else cost)
+            keep(study, trial, ABANDONED_KEY, True)
             study.tell(trial.number, state=TrialState.FAIL)
             failed.append(trial.number)
     return tuple(failed)

@@ -141,7 +141,7 @@ class Books:
 
         That is the case for the first trials, of which nothing could be predicted: they hold what others have cost.
         """
-        typical, holds = self._typical_cost(), {}
+        typical, holds = self.optimizer.typical_cost, {}
         for trial, entry in self._running():
             predicted = trial.predicted_cost or typical or 0.0
             hold = max(predicted + max(entry.meter.lost - entry.charged_before, 0.0), self._so_far(entry))
@@ -158,11 +158,6 @@ class Books:
         """What a trial has reported beyond what was charged before; nothing where the price is known beforehand."""
         total = None if self._cost_name is None else entry.meter.total
         return 0.0 if total is None else max(total - entry.charged_before, 0.0)
-
-    def _typical_cost(self) -> float | None:
-        """What a completed trial has cost on average."""
-        costs = [trial.cost for trial in self.optimizer.trials if trial.value is not None and trial.cost is not None]
-        return math.fsum(costs) / len(costs) if costs else None
 
     # What happens ----------------------------------------------------------------------------------------------------
 
@@ -213,10 +208,10 @@ class Books:
             number = check_value(value)
         except InvalidInputError as error:
             return self.fail(trial_id, str(error))
-        cost = self._cost(trial_id)
+        cost, charge = self._cost(trial_id), None
         if cost is None and self.optimizer.budget is not None and self._cost_name is not None:
-            cost = self.trial(trial_id).predicted_cost or self._typical_cost() or LEAST_COST
-        return self.optimizer.tell(self._entries[trial_id].number, number, cost=cost)
+            charge = self.trial(trial_id).predicted_cost or self.optimizer.typical_cost or LEAST_COST
+        return self.optimizer.tell(self._entries[trial_id].number, number, cost=cost, charge=charge)
 
     def fail(self, trial_id: str, message: str, *, began: bool = True) -> Trial:
         """Record that a trial ended without a value; it is charged what it has cost so far."""
@@ -228,7 +223,7 @@ class Books:
 
         Where seconds are counted the clock knows better if it says less: that includes the wait for a processor.
         """
-        expected = self.trial(trial_id).predicted_cost or self._typical_cost()
+        expected = self.trial(trial_id).predicted_cost or self.optimizer.typical_cost
         if self._cost_name == SECONDS:
             return max(min(self._entries[trial_id].age, math.inf if expected is None else expected), LEAST_COST)
         return LEAST_COST if expected is None and self.optimizer.budget is not None else expected

@@ -28,7 +28,8 @@ from pbgi.model import ModelKind
 from pbgi.optimizer import Optimizer
 from pbgi.plain import require_count
 from pbgi.policy import Policy
-from pbgi.run import LEAST_SECONDS, describe
+from pbgi.progress import describe
+from pbgi.run import LEAST_SECONDS
 from pbgi.stopping import MaxTrials, Situation, StopReason, StopRule
 
 # When so many candidates have failed and none has succeeded, it is not the candidates: data or estimator are at fault.

@@ -1,0 +1,105 @@
+"""The search for the best allowed point: affordable, not excluded, and unlikely to fail if there is such a point."""
+
+import math
+
+import numpy as np
+
+from pbgi.acquisition import Cheapness, Restricted
+from pbgi.arrays import Floats
+from pbgi.cost import CostModel, fits
+from pbgi.parameter import Integer
+from pbgi.search import Acquisition, FineGrid, Grid, SearchResult, build_pool, search
+from pbgi.snapshot import Snapshot
+from pbgi.space import Space
+
+N_INCUMBENTS = 3
+
+
+def best_point(
+    snapshot: Snapshot,
+    acquisition: Acquisition,
+    rng: np.random.Generator,
+    *,
+    pool: Floats | None = None,
+    former_maximizers: Floats | None = None,
+    times_climbs: int = 1,
+) -> SearchResult:
+    """The best allowed point.
+
+    Args:
+        snapshot: What is known, and how to search.
+        acquisition: What is maximized.
+        rng: Source of all randomness.
+        pool: Points to choose starts from; by default Sobol points, and what the search and the following add.
+        former_maximizers: Points of earlier searches, added as they are.
+        times_climbs: How many times the usual number of climbs.
+    """
+    pool = _pool(snapshot, rng, former_maximizers) if pool is None else pool
+    if not fits(snapshot.cost, snapshot.space.snap(pool), snapshot.affordable, snapshot.wariness).any():
+        pool = np.concatenate([pool, cheap_points(snapshot.space, snapshot.cost, pool, snapshot.excluded, rng)])
+    for wary in (True, False) if len(snapshot.failed) else (False,):
+        free = math.isinf(snapshot.affordable) and not wary
+        found = search(
+            acquisition if free else restricted(snapshot, acquisition, wary=wary),
+            pool,
+            rng=rng,
+            n_starts=times_climbs * snapshot.search.n_climbs(snapshot.space.dimension),
+            grids=grids_of(snapshot.space),
+            excluded=snapshot.excluded,
+            lengths=_lengths(snapshot),
+        )
+        if found.x is not None and math.isfinite(found.value):
+            break
+    return found
+
+
+def restricted(snapshot: Snapshot, acquisition: Acquisition, *, wary: bool = True) -> Restricted:
+    """The function where points are affordable and, if wary, neither close to failures nor likely to fail."""
+    return Restricted(
+        acquisition,
+        snapshot.cost,
+        snapshot.affordable,
+        snapshot.failed if wary else snapshot.failed[:0],
+        snapshot.failed_radius if wary else 0.0,
+        snapshot.space.categorical,
+        snapshot.success if wary else None,
+        snapshot.wariness,
+    )
+
+
+def cheap_points(
+    space: Space, cost: CostModel, pool: Floats, excluded: Floats | None, rng: np.random.Generator
+) -> Floats:
+    """The cheapest points there are, with their neighbours: for when a pool holds none that is affordable."""
+    found = search(Cheapness(cost), pool, rng=rng, grids=grids_of(space), excluded=excluded)
+    return space.snap(build_pool(space.dimension, rng, n_sobol=0, incumbents=found.X_all[:N_INCUMBENTS]))
+
+
+def grids_of(space: Space) -> list[Grid | FineGrid | None]:
+    """The grids of a space, as the search wants them."""
+    grids = zip(space.coordinates, space.grids, space.categorical, strict=True)
+    return [
+        _fine_grid(space.parameters[name]) if levels is None else Grid(levels, ordered=not is_category)
+        for name, levels, is_category in grids
+    ]
+
+
+def _fine_grid(parameter: object) -> FineGrid | None:
+    """The grid of an integer of many levels: points that differ by less than a level are the same point."""
+    if not isinstance(parameter, Integer):
+        return None
+    return FineGrid(parameter.n_levels, parameter.at, parameter.positions)
+
+
+def _pool(snapshot: Snapshot, rng: np.random.Generator, former_maximizers: Floats | None) -> Floats:
+    d, how = snapshot.space.dimension, snapshot.search
+    best = np.argsort(-snapshot.warped, kind="stable")[:N_INCUMBENTS]
+    # What earlier searches found is near the best points as a rule.
+    incumbents, former = (snapshot.X[best], former_maximizers) if how.near_best else (None, None)
+    return build_pool(d, rng, n_sobol=how.n_points(d), incumbents=incumbents, former_maximizers=former)
+
+
+def _lengths(snapshot: Snapshot) -> Floats | None:
+    """What the model has learned of how far values go before they change."""
+    known = snapshot.model.hyperparameters
+    return None if known is None else np.array(known.length_scales)

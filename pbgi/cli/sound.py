@@ -1,0 +1,109 @@
+"""Trials as this command line writes them: what the storage hands back is checked before anything is made of it.
+
+A storage is a file or a server that others may write to, and disks fail. A row of another type must not end in a
+traceback, in a wrong charge or in a path that leads out of the folder of the trials.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from optuna.distributions import CategoricalDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+from pbgi.cli import attributes
+from pbgi.cli.errors import DamagedError, shortened
+from pbgi.integrations.optuna.kept import TRIAL_KEY, suggestion_of
+
+_TOKEN = re.compile(r"[0-9a-f]{1,64}")
+
+
+def require_sound(trials: Sequence[FrozenTrial]) -> Sequence[FrozenTrial]:
+    """The trials of a study.
+
+    Raises:
+        DamagedError: One holds what this command line, or Optuna, would not have written.
+    """
+    for position, trial in enumerate(trials):
+        if type(trial.number) is not int or trial.number != position:
+            raise DamagedError(f"numbers of trials must be 0, 1, 2, ...; got {trial.number!r} at position {position}")
+        if trial.state is TrialState.COMPLETE and not (trial.values and all(map(_is_value, trial.values))):
+            raise DamagedError(f"trial {position} is complete and must have a number as its value; got {trial.values}")
+        for key, (rule, holds) in NOTES.items():
+            notes = trial.system_attrs if key == TRIAL_KEY else trial.user_attrs
+            if notes.get(key) is not None and not holds(notes[key]):
+                raise DamagedError(shortened(f"{key} of trial {position} must be {rule}; got {notes[key]!r}"))
+        _require_params(trial)
+    return trials
+
+
+def _require_params(trial: FrozenTrial) -> None:
+    try:
+        suggestion = suggestion_of(trial)
+    except TypeError as error:
+        raise DamagedError(f"{TRIAL_KEY} of trial {trial.number} must be what was suggested; {error}") from None
+    for name, distribution in trial.distributions.items():
+        if not isinstance(distribution, CategoricalDistribution) and type(trial.params[name]) not in (int, float):
+            rule = f"parameter {name!r} of trial {trial.number} must be a number"
+            raise DamagedError(shortened(f"{rule}; got {trial.params[name]!r}"))
+    # A trial of ours is added with its parameters at once.
+    missing = [] if suggestion is None else [name for name in suggestion.params if name not in trial.params]
+    if missing and attributes.TOKEN in trial.user_attrs:
+        raise DamagedError(f"trial {trial.number} must have the parameters suggested for it; {missing[0]!r} is missing")
+
+
+def _is_value(value: object) -> bool:
+    return type(value) is float and not math.isnan(value)
+
+
+def is_amount(value: object) -> bool:
+    """A finite number that is not negative."""
+    return type(value) in (int, float) and 0 <= value < math.inf  # type: ignore[operator]
+
+
+def _is_process(value: object) -> bool:
+    good = isinstance(value, Mapping) and all(type(x) in (str, int, float, type(None)) for x in value.values())
+    return good and ("time" not in value or is_amount(value["time"]))  # type: ignore[operator,index]
+
+
+def _has_amounts(*names: str) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, Mapping) and all(is_amount(value.get(name)) for name in names)
+
+
+def _is_suggestion(value: object) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    cost, params, record = (value.get(name) for name in ("predicted_cost", "params", "record"))
+    numbers = [x for table in (params, record) if isinstance(table, Mapping) for x in table.values()]
+    return (
+        (cost is None or is_amount(cost))
+        and all(table is None or isinstance(table, Mapping) for table in (params, record))
+        and all(type(x) in (int, float) or _is_list_of_numbers(x) for x in numbers)
+    )
+
+
+def _is_list_of_numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(type(x) in (int, float) for x in value)
+
+
+def _are_attempts(value: object) -> bool:
+    return isinstance(value, list) and all(map(_has_amounts("seconds", "cost"), value))
+
+
+# What each attribute must be, where it is there. A cost that is none is the ledger's affair: other tools tell it too.
+NOTES: dict[str, tuple[str, Callable[[object], bool]]] = {
+    TRIAL_KEY: ("what was suggested", _is_suggestion),
+    attributes.MESSAGE: ("a text", lambda value: isinstance(value, str)),
+    attributes.OVERRUN: ("true or false", lambda value: isinstance(value, bool)),
+    attributes.OBSERVED: ("a cost", is_amount),
+    attributes.SECONDS: ("a number of seconds", is_amount),
+    attributes.TOKEN: (
+        "a few hexadecimal digits",
+        lambda value: isinstance(value, str) and bool(_TOKEN.fullmatch(value)),
+    ),
+    attributes.WORKER: ("a process", _is_process),
+    attributes.COMMAND: ("a process", lambda value: _is_process(value) and is_amount(value.get("time"))),  # type: ignore[attr-defined]
+    attributes.BEAT: ("seconds and a time", _has_amounts("seconds", "time")),
+    attributes.ATTEMPTS: ("a list of seconds and costs", _are_attempts),
+}

@@ -1,0 +1,99 @@
+"""Calling the user's function: where it runs, how long it takes, and what it returns or raises."""
+
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
+from typing import Any, NamedTuple
+
+from pbgi.errors import InvalidInputError
+from pbgi.plain import Value
+
+Function = Callable[[dict[str, Value]], Any]
+
+
+class NoValueError(InvalidInputError):
+    """The function returned no value at all: a `return` is missing, say, which no other point will mend."""
+
+
+class Outcome(NamedTuple):
+    """What a worker brings back.
+
+    Attributes:
+        returned: What the function returned.
+        seconds: How long it took.
+        error: What it raised, in a line; None if nothing.
+        where: The traceback of that, from the function on.
+        exit_code: What it gave to `sys.exit`, in a tuple; None if it did not call it.
+    """
+
+    returned: Any
+    seconds: float
+    error: str | None = None
+    where: str = ""
+    exit_code: tuple[Any] | None = None
+
+
+def evaluate(fun: Function, params: dict[str, Value]) -> Outcome:
+    """Run the function where the worker is; what it raises comes back as text, since not every error can travel."""
+    start = time.perf_counter()
+    try:
+        returned = fun(params)
+    except SystemExit as exit_:
+        error = f"the function called sys.exit({exit_.code!r})"
+        return Outcome(None, time.perf_counter() - start, error, exit_code=(exit_.code,))
+    except Exception as raised:
+        below = None if raised.__traceback__ is None else raised.__traceback__.tb_next  # without this function
+        where = "".join(traceback.format_exception(type(raised), raised, below))
+        return Outcome(None, time.perf_counter() - start, f"{type(raised).__name__}: {raised}", where)
+    return Outcome(returned, time.perf_counter() - start)
+
+
+def value_and_cost(returned: Any) -> tuple[Any, Any]:
+    """Value and cost, which may be None, from what the function returned.
+
+    Raises:
+        NoValueError: There is no value in it.
+        InvalidInputError: It is something else.
+    """
+    value, cost = returned, None
+    if isinstance(returned, Mapping):
+        unknown = sorted(set(returned) - {"value", "cost"}, key=str)
+        if "value" not in returned or unknown:
+            raise InvalidInputError(f"a returned mapping must have 'value' and may have 'cost'; got {list(returned)}")
+        value, cost = returned["value"], returned.get("cost")
+    elif isinstance(returned, tuple):
+        if len(returned) != 2:
+            raise InvalidInputError(f"a returned tuple must be (value, cost); got {returned!r}")
+        value, cost = returned
+    if value is None:
+        rule = "the function must return a value, (value, cost) or {'value': ..., 'cost': ...}"
+        raise NoValueError(f"{rule}; got {returned!r}: the value is missing; is there a `return`?")
+    return value, cost
+
+
+def cost_in(returned: Any) -> Any:
+    """The cost in what the function returned, whatever the value is; None if there is none."""
+    if isinstance(returned, Mapping):
+        return returned.get("cost")
+    return returned[1] if isinstance(returned, tuple) and len(returned) == 2 else None
+
+
+class Threads(Executor):
+    """A thread for every call. Nobody waits for one that was left behind, also not at the end of the program."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Call the function in a thread of its own."""
+        future: Future[Any] = Future()
+
+        def run() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except BaseException as error:  # whoever asks for the result gets it
+                future.set_exception(error)
+
+        threading.Thread(target=run, daemon=True).start()
+        return future
