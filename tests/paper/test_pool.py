@@ -17,7 +17,7 @@ from paper.pool import _Processes, execute_all
 from paper.specification import Run
 from paper.worker import ONE_THREAD, answer
 
-LONG = toy(pbgi.Thompson(), cost="uniform")
+LONG = toy(pbgi.Thompson(), cost="uniform", dim=16)  # far longer than any test waits
 
 
 def children() -> set[psutil.Process]:

@@ -9,10 +9,10 @@ from paper.specification import FittedModel, ProblemSpec, Run, Specification
 TIMES = ("suggest_seconds", "wall_seconds", "finished")
 
 
-def toy(policy=None, *, cost: str = "varying", seed: int = 0, curve: str = "RS", **limits) -> Run:
-    problem = ProblemSpec("ackley", (("dimension", 2), ("cost", cost)))
+def toy(policy=None, *, cost: str = "varying", seed: int = 0, curve: str = "RS", dim: int = 2, **limits) -> Run:
+    problem = ProblemSpec("ackley", (("dimension", dim), ("cost", cost)))
     spec = Specification("toy", problem, policy or pbgi.RandomSearch(), FittedModel(), seed, **limits)
-    return Run(spec, "Ackley", 2, cost, curve)
+    return Run(spec, "Ackley", dim, cost, curve)
 
 
 def broken() -> Run:
