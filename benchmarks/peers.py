@@ -155,7 +155,7 @@ class AxPeer(Peer):
         from ax.api.configs import ChoiceParameterConfig, RangeParameterConfig
 
         if isinstance(parameter, pbgi.Categorical):
-            choices = list(parameter.choices)
+            choices: list[Any] = list(parameter.choices)
             return ChoiceParameterConfig(name=name, parameter_type="str", values=choices, is_ordered=False)
         return RangeParameterConfig(
             name=name,

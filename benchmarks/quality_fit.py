@@ -27,11 +27,12 @@ from threadpoolctl import threadpool_limits
 from timing import report
 
 import pbgi
+from pbgi.arrays import Floats
 from pbgi.gp.algebra import prepare
 from pbgi.gp.config import GammaPrior, GPConfig, Hyperparameters, Prior, log_bounds, log_parameters
 from pbgi.gp.fit import DEFAULT_LENGTH_SCALE, DEFAULT_NOISE, MapObjective, fit_gp
 
-Function = Callable[[np.ndarray], np.ndarray]
+Function = Callable[[Floats], Floats]
 
 DIMENSIONS = (2, 4, 8, 16)
 FEWEST, MOST = 5, 200  # points
@@ -49,26 +50,30 @@ CONFIGS = {"default": GPConfig(), "paper": GPConfig.paper()}
 # Objectives on the unit cube, to be minimised, scaled as in the paper; the optimum of the named ones is zero ----------
 
 
-def ackley(X: np.ndarray) -> np.ndarray:
+def ackley(X: Floats) -> Floats:
     """On [-1, 1]^d."""
     Z = 2.0 * X - 1.0
     waves = np.exp(np.cos(2.0 * np.pi * Z).mean(axis=-1))
-    return np.maximum(20.0 - 20.0 * np.exp(-0.2 * np.sqrt((Z**2).mean(axis=-1))) + np.e - waves, 0.0)
+    value: Floats = 20.0 - 20.0 * np.exp(-0.2 * np.sqrt((Z**2).mean(axis=-1))) + np.e - waves
+    return np.maximum(value, 0.0)
 
 
-def levy(X: np.ndarray) -> np.ndarray:
+def levy(X: Floats) -> Floats:
     """On [-10, 10]^d, divided by 100."""
     W = 1.0 + (20.0 * X - 11.0) / 4.0
     first, last = W[..., 0], W[..., -1]
     inner = ((W[..., :-1] - 1.0) ** 2 * (1.0 + 10.0 * np.sin(np.pi * W[..., :-1] + 1.0) ** 2)).sum(axis=-1)
     edges = np.sin(np.pi * first) ** 2 + (last - 1.0) ** 2 * (1.0 + np.sin(2.0 * np.pi * last) ** 2)
-    return (edges + inner) / 100.0
+    value: Floats = (edges + inner) / 100.0
+    return value
 
 
-def rosenbrock(X: np.ndarray) -> np.ndarray:
+def rosenbrock(X: Floats) -> Floats:
     """On [-5, 10]^d, divided by 1e5."""
     Z = 15.0 * X - 5.0
-    return (100.0 * (Z[..., 1:] - Z[..., :-1] ** 2) ** 2 + (1.0 - Z[..., :-1]) ** 2).sum(axis=-1) / 1e5
+    terms = 100.0 * (Z[..., 1:] - Z[..., :-1] ** 2) ** 2 + (1.0 - Z[..., :-1]) ** 2
+    value: Floats = terms.sum(axis=-1) / 1e5
+    return value
 
 
 NAMED: dict[str, Function] = {"ackley": ackley, "levy": levy, "rosenbrock": rosenbrock}
@@ -77,7 +82,8 @@ OBJECTIVES = ("gp draw", *NAMED)
 
 def gp_draw(d: int, rng: np.random.Generator) -> Function:
     """A draw from a Matern-5/2 process by random features: frequencies are multivariate t with 5 degrees of freedom."""
-    length_scales = np.exp(rng.uniform(*np.log(LENGTH_SCALES), d))
+    shortest, longest = np.log(LENGTH_SCALES)
+    length_scales = np.exp(rng.uniform(shortest, longest, d))
     radii = np.sqrt(5.0 / rng.chisquare(5.0, N_FEATURES))
     frequencies = rng.standard_normal((d, N_FEATURES)) * radii / length_scales[:, None]
     phases, weights = rng.uniform(0.0, 2.0 * np.pi, N_FEATURES), rng.standard_normal(N_FEATURES)
@@ -95,8 +101,8 @@ class DataSet:
     objective: str
     stage: str  # "random", or "optimised": the last points were chosen by the optimizer
     noisy: bool
-    X: np.ndarray = field(repr=False)
-    y: np.ndarray = field(repr=False)
+    X: Floats = field(repr=False)
+    y: Floats = field(repr=False)
 
     @property
     def label(self) -> str:
@@ -125,8 +131,8 @@ def cube(d: int) -> pbgi.Space:
 
 
 def optimised(
-    X: np.ndarray, y: np.ndarray, evaluate: Callable[[np.ndarray], float], n_steps: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+    X: Floats, y: Floats, evaluate: Callable[[Floats], float], n_steps: int, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
     """The same points and those of so many steps of the optimizer, at uniform cost."""
     space = cube(X.shape[1])
     optimizer = pbgi.Optimizer(
@@ -230,14 +236,15 @@ def compare(number: int, seed: int) -> list[Fit]:
     return rows
 
 
-def summarise(fits: list[Fit], n_worst: int) -> tuple[list[dict[str, Any]], list[bool]]:
+def summarize(fits: list[Fit], n_worst: int) -> tuple[list[dict[str, Any]], list[bool]]:
     """Print shares, times and the worst fits."""
-    table, met = [], []
+    table: list[dict[str, Any]] = []
+    met = []
     print(f"{'model':<9}{'start':<7}{'reached':>9}{'better':>9}{'worst short':>13}{'SciPy time / time':>19}")
     for model in CONFIGS:
         for start in ("cold", "warm"):
             chosen = [fit for fit in fits if (fit.model, fit.start) == (model, start)]
-            row = {
+            row: dict[str, Any] = {
                 "model": model,
                 "start": start,
                 "reached": float(np.mean([fit.short <= SHORT for fit in chosen])),
@@ -285,9 +292,9 @@ def main() -> int:
             print(f" SciPy: {reached}")
         return 0
     print(f"log posterior of fits, {arguments.sets} data sets, seed {arguments.seed}, one thread\n")
-    table, met = summarise(fits, arguments.worst)
+    table, met = summarize(fits, arguments.worst)
     if arguments.json:
-        results = {"pbgi": pbgi.__version__, "numpy": np.__version__, "processors": os.cpu_count()}
+        results: dict[str, Any] = {"pbgi": pbgi.__version__, "numpy": np.__version__, "processors": os.cpu_count()}
         results |= {"seed": arguments.seed, "summary": table, "fits": [fit._asdict() for fit in fits]}
         arguments.json.write_text(json.dumps(results | {"targets_met": all(met)}, indent=2) + "\n")
     return 0 if all(met) else 1

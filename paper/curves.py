@@ -20,7 +20,7 @@ from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 
 Record: TypeAlias = Mapping[str, Any]
-"""One run, as the runner writes it: a line of `results/raw/<experiment>.jsonl`."""
+"""One run, as `paper.execution` makes it and `paper.results` keeps it."""
 
 Form = Literal["step", "linear"]
 SIGNS = {"maximize": 1.0, "minimize": -1.0}
@@ -65,7 +65,7 @@ def best_on_grid(record: Record, grid: ArrayLike, form: Form = "step") -> Floats
     spent, best = best_so_far(record)
     grid = np.asarray(grid, dtype=np.float64)
     if form == "linear":
-        return np.interp(grid, spent, best)
+        return np.asarray(np.interp(grid, spent, best))
     reached = np.searchsorted(spent, grid + ROUNDING * np.maximum(1.0, np.abs(grid)), side="right") - 1
     return np.asarray(best[np.maximum(reached, 0)])
 

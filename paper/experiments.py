@@ -312,7 +312,7 @@ def _climbs(experiment: str, n_seeds: int) -> Iterator[Run]:
 def _default(experiment: str, n_seeds: int) -> Iterator[Run]:
     """Policy, model and search that nobody has chosen, where there are published numbers.
 
-    What they are changes with the package and the keys of runs do not: delete `results/**/default.*` to run them anew.
+    What they are changes with the package and the keys of runs do not: delete `results/default.jsonl` to run them anew.
     """
     panels = [
         _synthetic_panel(experiment, name, dim, cost) for dim in (4, 8, 16) for name in SYNTHETIC for cost in COSTS

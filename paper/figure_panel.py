@@ -16,8 +16,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from paper.curves import Band, Form
-from paper.reference import GP_NAME, Panel, Quantity, published
-from paper.summary_file import CurveSummary, best_of_panel
+from paper.reference import GP_NAME, Panel, PublishedCurve, Quantity, published
+from paper.summary import CurveSummary, best_of_panel
 from pbgi.arrays import Floats
 
 Statistic = Literal["median", "mean"]
@@ -145,8 +145,8 @@ def draw_panel(
         if name in ours:
             curve = ours[name]
             draw_band(axes, curve.grid, *_three(results.band(curve), statistic), looks[name], name)
-    quantity = next((c.quantity for c in (*ours.values(), *published(panel).values())), "regret")
-    label_axes(axes, panel, quantity, statistic)
+    shown: list[CurveSummary | PublishedCurve] = [*ours.values(), *published(panel).values()]
+    label_axes(axes, panel, shown[0].quantity if shown else "regret", statistic)
     if not any(name in ours for name in names):
         axes.text(0.5, 0.5, "not run yet", transform=axes.transAxes, ha="center", color=GREY, style="italic")
     return names
@@ -225,4 +225,4 @@ def new_figure(n_rows: int, n_columns: int, *, width: float = 3.6, height: float
 
 def rows_of(figure: Figure, n_rows: int) -> list[SubFigure]:
     """One part of a figure per row, each with room for its own legend."""
-    return list(np.atleast_1d(figure.subfigures(n_rows, 1)))
+    return list(figure.subfigures(n_rows, 1, squeeze=False).flat)

@@ -7,6 +7,7 @@ import pytest
 from matplotlib import rcParams
 from matplotlib.colors import to_rgb
 from PIL import Image
+from toy_runs import record
 
 from paper.curves import Band
 from paper.figure_examples import example_figure, example_panel
@@ -14,7 +15,6 @@ from paper.figure_panel import LOOKS, Results, draw_panel, in_order, looks_of, n
 from paper.figure_regret import (
     BAYESIAN_REGRET,
     EMPIRICAL_PANELS,
-    ROBOT_PUSHING,
     SYNTHETIC_PANELS,
     dimension_panels,
     kernel_panels,
@@ -27,7 +27,8 @@ from paper.figure_surfaces import surfaces_figure
 from paper.figure_timing import TIMING_PANELS, timing_figure
 from paper.figures import FIGURES, main, write_png
 from paper.reference import POLICIES, Panel, gp_problem, published, published_curves, published_seconds
-from paper.summary_file import CurveSummary, write_summaries
+from paper.results import Store
+from paper.summary import CurveSummary
 
 # All \label{fig:...} of the paper's source, in order; standard_errors has three pictures.
 LABELS = (
@@ -95,8 +96,9 @@ def test_without_results_only_what_needs_none_is_drawn(tmp_path, capsys):
     assert needs_none == {"boxes", "hard_for_eipc", "contour", "surfaces", "shapes", "hard_for_ei"}
 
 
-def test_the_command_draws_from_summaries_and_refuses_unknown_names(tmp_path, capsys):
-    write_summaries([summary(ROBOT_PUSHING[0][0], "PBGI")], tmp_path)
+def test_the_command_draws_from_results_and_refuses_unknown_names(tmp_path, capsys):
+    panel = {"problem": "Robot Pushing", "dim": 14, "cost": "known", "optimum": None, "direction": "maximize"}
+    Store(tmp_path).append(record((-12.0, -11.0), (1.0, 500.0), n_start=1, budget=600.0, **panel))
     out = tmp_path / "images"
     assert main(["robot_pushing", "--results", str(tmp_path), "--out", str(out)]) == 0
     assert (out / "robot_pushing.png").stat().st_size > 5000
