@@ -44,7 +44,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 
 class Problem:
-    """A smooth random function on the unit cube, to be minimised, and the cost of a point."""
+    """A smooth random function on the unit cube, to be minimized, and the cost of a point."""
 
     def __init__(self, d: int) -> None:
         rng = np.random.default_rng(d)

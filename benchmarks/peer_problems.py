@@ -30,7 +30,7 @@ N_TRIALS = 40
 
 @dataclass(frozen=True)
 class PeerProblem:
-    """To be minimised.
+    """To be minimized.
 
     Attributes:
         space: Names to parameters.

@@ -59,7 +59,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 
 class Setting(NamedTuple):
-    """A problem, the way it is optimised, and the seed of both."""
+    """A problem, the way it is optimized, and the seed of both."""
 
     function: str
     d: int
@@ -76,7 +76,7 @@ class Setting(NamedTuple):
 
     @property
     def problem(self) -> tuple[str, int, bool, str, float]:
-        """What is optimised."""
+        """What is optimized."""
         return self[:5]
 
 
@@ -141,7 +141,7 @@ def final_regret(setting: Setting) -> float:
         evaluate,
         space_of(d, setting.integers),
         budget=budget(d, setting.cost, setting.n_trials),
-        cost=pbgi.UniformCost() if setting.cost == "uniform" else pbgi.KnownCost(price, vectorised=True),
+        cost=pbgi.UniformCost() if setting.cost == "uniform" else pbgi.KnownCost(price, vectorized=True),
         policy=policy_of(setting),
         model=model_named(setting.model, d),
         n_startup_trials=n_startup_of(setting),

@@ -2,7 +2,7 @@
 
 Random data sets (d = 2 to 16, n = 5 to 200; draws from Gaussian processes, Ackley, Levy, Rosenbrock; points at random,
 or at random and then by the optimizer; some with noise) are fitted by `fit_gp`, from the default start (cold) and from
-the fit of all but the last point (warm). SciPy's L-BFGS-B minimises the same objective with the same bounds from the
+the fit of all but the last point (warm). SciPy's L-BFGS-B minimizes the same objective with the same bounds from the
 default start and from four draws of the priors, and its best counts. A fit may fall short of it by 1e-3 nats.
 
     python benchmarks/quality_fit.py                    200 data sets, both models, some minutes
@@ -47,7 +47,7 @@ N_PRIOR_STARTS = 4
 CONFIGS = {"default": GPConfig(), "paper": GPConfig.paper()}
 
 
-# Objectives on the unit cube, to be minimised, scaled as in the paper; the optimum of the named ones is zero ----------
+# Objectives on the unit cube, to be minimized, scaled as in the paper; the optimum of the named ones is zero ----------
 
 
 def ackley(X: Floats) -> Floats:
@@ -99,7 +99,7 @@ class DataSet:
 
     number: int
     objective: str
-    stage: str  # "random", or "optimised": the last points were chosen by the optimizer
+    stage: str  # "random", or "optimized": the last points were chosen by the optimizer
     noisy: bool
     X: Floats = field(repr=False)
     y: Floats = field(repr=False)
@@ -115,14 +115,14 @@ def data_set(number: int, rng: np.random.Generator) -> DataSet:
     """The data set with this number: dimensions and objectives take turns, the rest is drawn."""
     d, objective = DIMENSIONS[number % 4], OBJECTIVES[number // 4 % 4]
     n = round(math.exp(rng.uniform(math.log(FEWEST), math.log(MOST))))
-    stage, noisy = str(rng.choice(["random", "optimised"])), bool(rng.random() < NOISY_SHARE)
+    stage, noisy = str(rng.choice(["random", "optimized"])), bool(rng.random() < NOISY_SHARE)
     function = gp_draw(d, rng) if objective == "gp draw" else NAMED[objective]
     noise = NOISE * float(np.std(function(rng.random((1000, d))))) if noisy else 0.0
-    n_steps = min(n // 2, MOST_STEPS) if stage == "optimised" else 0
+    n_steps = min(n // 2, MOST_STEPS) if stage == "optimized" else 0
     X = rng.random((n - n_steps, d))
     y = -function(X) + noise * rng.standard_normal(len(X))
     if n_steps:
-        X, y = optimised(X, y, lambda x: float(-function(x) + noise * rng.standard_normal()), n_steps, rng)
+        X, y = optimized(X, y, lambda x: float(-function(x) + noise * rng.standard_normal()), n_steps, rng)
     return DataSet(number, objective, stage, noisy, X, y)
 
 
@@ -130,7 +130,7 @@ def cube(d: int) -> pbgi.Space:
     return pbgi.Space({f"x{k}": pbgi.Float(0.0, 1.0) for k in range(d)})
 
 
-def optimised(
+def optimized(
     X: Floats, y: Floats, evaluate: Callable[[Floats], float], n_steps: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """The same points and those of so many steps of the optimizer, at uniform cost."""
@@ -175,7 +175,7 @@ class Reference(NamedTuple):
 
 
 def scipy_fit(data: DataSet, config: GPConfig, rng: np.random.Generator) -> Reference:
-    prepared = prepare(data.X, data.y, None, standardise=True)
+    prepared = prepare(data.X, data.y, None, standardize=True)
     d = data.X.shape[1]
     objective, bounds = MapObjective(prepared.X, prepared.values, prepared.categorical, config), log_bounds(d, config)
     default = Hyperparameters((DEFAULT_LENGTH_SCALE,) * d, 1.0, DEFAULT_NOISE)

@@ -278,7 +278,7 @@ def summarize(rows: list[Row], n_worst: int) -> bool:
     groups |= {
         kind: [row for row in rows if row.what.replace(",", " ").split()[0] == kind] for kind in dict.fromkeys(KINDS)
     }
-    groups |= {stage: [row for row in rows if stage in row.label] for stage in ("random", "optimised")}
+    groups |= {stage: [row for row in rows if stage in row.label] for stage in ("random", "optimized")}
     for name, chosen in groups.items():
         if chosen:
             shares(chosen, name)

@@ -4,7 +4,7 @@ A run is worth what its best value was when so much had been spent. The start is
 best of the start. Between two evaluations the best value does not move, so the truth is a step function ("step"); the
 published curves join the points with straight lines ("linear"), which shows progress before it was paid for.
 
-Inside, larger is better: values of problems that are minimised change sign. What is plotted is the simple regret
+Inside, larger is better: values of problems that are minimized change sign. What is plotted is the simple regret
 (optimum - best) * unit, or best * unit where no optimum is known.
 """
 

@@ -144,7 +144,7 @@ def build_model(spec: Specification, problem: Problem) -> GPConfig | ModelKind:
         return GPConfig(hyperparameters=Hyperparameters((1.0,) * d, 1.0, 1.0))
     if isinstance(spec.model, FittedModel):
         return replace(
-            GPConfig.paper(), kernel=spec.model.kernel, outputs="standardized" if spec.model.standardise else "plain"
+            GPConfig.paper(), kernel=spec.model.kernel, outputs="standardized" if spec.model.standardize else "plain"
         )
     if isinstance(spec.model, TrueModel):
         true = Hyperparameters((spec.model.length_scale,) * d, 1.0, NOISE)

@@ -1,7 +1,7 @@
 """One panel of a figure, as all of them look: our curve solid with its band, the published median dashed.
 
-Colours are Okabe and Ito's, which stay apart for colour-blind readers; each policy has its marker too. Relatives that
-never share a panel (LogEI and LogEIPC, MES and MFMES, MSEI and BMSEI) share a colour.
+Colors are Okabe and Ito's, which stay apart for color-blind readers; each policy has its marker too. Relatives that
+never share a panel (LogEI and LogEIPC, MES and MFMES, MSEI and BMSEI) share a color.
 """
 
 import re
@@ -32,7 +32,7 @@ DASHES = (0, (4, 2))
 class Look(NamedTuple):
     """How a policy is drawn."""
 
-    colour: str
+    color: str
     marker: str
 
 
@@ -110,13 +110,13 @@ def _parameter_key(policy: str) -> tuple[str, list[float], str]:
 
 def draw_band(axes: Axes, x: Floats, middle: Floats, low: Floats, high: Floats, look: Look, label: str) -> None:
     """One of our curves: a solid line and a band around it."""
-    axes.fill_between(x, low, high, color=look.colour, alpha=0.13, lw=0)
-    axes.plot(x, middle, color=look.colour, marker=look.marker, ms=4, markevery=(2, 6), lw=1.6, label=label)
+    axes.fill_between(x, low, high, color=look.color, alpha=0.13, lw=0)
+    axes.plot(x, middle, color=look.color, marker=look.marker, ms=4, markevery=(2, 6), lw=1.6, label=label)
 
 
 def draw_published(axes: Axes, x: Floats, middle: Floats, look: Look, label: str) -> None:
     """One of the published curves: a thin dashed line, told apart from ours in the legend of the figure."""
-    axes.plot(x, middle, color=look.colour, ls=DASHES, lw=0.9, alpha=0.9, label=f"{label} (published)")
+    axes.plot(x, middle, color=look.color, ls=DASHES, lw=0.9, alpha=0.9, label=f"{label} (published)")
 
 
 def draw_panel(
@@ -210,7 +210,7 @@ def tidy(axes: Axes) -> None:
 def legend(figure: FigureBase, policies: Sequence[str], *, with_published: bool = True) -> None:
     """One legend to the right of a figure: the policies, and what solid and dashed mean."""
     looks = looks_of(policies)
-    handles = [Line2D([], [], color=looks[p].colour, marker=looks[p].marker, ms=4, lw=1.6, label=p) for p in policies]
+    handles = [Line2D([], [], color=looks[p].color, marker=looks[p].marker, ms=4, lw=1.6, label=p) for p in policies]
     if with_published:
         handles.append(Line2D([], [], color="none", label=" "))
         handles.append(Line2D([], [], color=DARK, lw=1.6, label="here"))

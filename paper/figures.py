@@ -46,7 +46,7 @@ from paper.summary import VARIANTS, read_summaries
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images" / "paper"
 DPI = 110
-N_COLOURS = 256  # of a picture's palette: no difference to the eye, a third of the bytes
+N_COLORS = 256  # of a picture's palette: no difference to the eye, a third of the bytes
 
 
 @dataclass(frozen=True)
@@ -202,14 +202,14 @@ FIGURES: tuple[PaperFigure, ...] = (
 
 
 def write_png(figure: Figure, path: Path, dpi: int = DPI) -> None:
-    """Write a small PNG: a palette instead of full colour."""
+    """Write a small PNG: a palette instead of full color."""
     FigureCanvasAgg(figure)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi)
     with Image.open(buffer) as picture:
-        # The other methods give rare colours away, and a thin line is rare: two policies would look the same.
+        # The other methods give rare colors away, and a thin line is rare: two policies would look the same.
         method, dither = Image.Quantize.MAXCOVERAGE, Image.Dither.NONE
-        picture.convert("RGB").quantize(N_COLOURS, method, kmeans=2, dither=dither).save(path, optimize=True)
+        picture.convert("RGB").quantize(N_COLORS, method, kmeans=2, dither=dither).save(path, optimize=True)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -163,7 +163,7 @@ class SearchedFromSobol:
 
 @dataclass(frozen=True)
 class SearchedNearBest:
-    """Another policy, whose search also begins from the best points tried and their neighbours, whatever the dimension.
+    """Another policy, whose search also begins from the best points tried and their neighbors, whatever the dimension.
 
     Args:
         policy: The policy.
@@ -193,7 +193,7 @@ class MaxValueEntropyInUnits(MaxValueEntropy):
         model: Any = snapshot.model  # a GP, or there would be no surrogate; no trial is running in the paper's runs
         surrogate = surrogate._replace(
             model=botorch_model(model),
-            training=surrogate.training._replace(centre=0.0, scale=1.0),
+            training=surrogate.training._replace(center=0.0, scale=1.0),
         )
         return super()._acquisition(surrogate, snapshot, rng)
 

@@ -26,11 +26,11 @@ class FittedModel:
 
     Attributes:
         kernel: As `GPConfig` names it.
-        standardise: Whether values are standardised first.
+        standardize: Whether values are standardized first.
     """
 
     kernel: str = "matern52"
-    standardise: bool = True
+    standardize: bool = True
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Specification:
 
     Attributes:
         experiment: The experiment it belongs to.
-        problem: What is optimised.
+        problem: What is optimized.
         policy: A policy of `pbgi.policy`, `pbgi.botorch.policies` or `paper.policies`.
         model: What the policy believes.
         seed: Of the start, the policy and, where the problem is random, the problem.

@@ -169,7 +169,7 @@ class Integer(Discrete):
         low: Lowest value; an int, and more than half a step if `log`.
         high: Highest value; an int, a whole number of steps above `low`.
         log: Search on a logarithmic scale.
-        step: Distance between neighbours; a positive int.
+        step: Distance between neighbors; a positive int.
     """
 
     low: int

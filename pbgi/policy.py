@@ -229,10 +229,10 @@ class UCB:
 @checks_arguments
 @dataclass(frozen=True)
 class Thompson:
-    """Thompson sampling, blind to cost: the maximiser of one function drawn from the posterior."""
+    """Thompson sampling, blind to cost: the maximizer of one function drawn from the posterior."""
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
-        """The maximiser of a draw."""
+        """The maximizer of a draw."""
         path = PathValue(snapshot.model.sample_path(rng))
         # A draw has many more peaks than a closed-form function of the posterior.
         return _proposal(snapshot, best_point(snapshot, path, rng, times_climbs=PATH_CLIMBS))

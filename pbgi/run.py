@@ -95,7 +95,7 @@ def minimize(
     progress: bool = False,
     max_failures: int | None = 5,
 ) -> Result:
-    """Minimise a function within a budget.
+    """Minimize a function within a budget.
 
     Args:
         fun: Takes a dict of parameters; returns the value, `(value, cost)` or `{"value": ..., "cost": ...}`. Where no

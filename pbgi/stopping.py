@@ -50,7 +50,7 @@ class Situation:
         budget: What may be spent, or None.
         spent: Charged so far.
         reserved: Held for running trials.
-        sign: 1 if the user maximises, else -1.
+        sign: 1 if the user maximizes, else -1.
         note: What the rules noted of the next trial.
         nothing_left: Why there is no next trial, or None if there is one.
     """

@@ -1,7 +1,7 @@
 """When to stop a BoTorch loop: once no point of a pool is worth its price.
 
 A point is worth its price as long as its Gittins index exceeds the best value seen. The pool should hold what the inner
-search found now and in earlier steps, neighbours of the best point and points spread over the space: a maximum that the
+search found now and in earlier steps, neighbors of the best point and points spread over the space: a maximum that the
 search missed looks like a reason to stop. Ask for the signal several times in a row before believing it.
 """
 

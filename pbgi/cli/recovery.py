@@ -1,6 +1,6 @@
 """Trials whose worker died: found, charged and failed; or taken over, where their command never began.
 
-A trial in flight when its process was killed is recognised by that process being gone, which only processes of the same
+A trial in flight when its process was killed is recognized by that process being gone, which only processes of the same
 machine, boot and PID namespace can see, or by the machine having been booted since. Its command is killed if it still
 runs. If it had ended and left its result, the trial gets it; otherwise the trial fails and is charged what is
 known to have been spent: until its guard killed it, or until now if it ran on, or until the last sign of life.

@@ -64,7 +64,7 @@ Prior: TypeAlias = GammaPrior | LogNormalPrior
 @checks_arguments
 @dataclass(frozen=True)
 class Hyperparameters:
-    """Parameters of the covariance, in units of the standardised values.
+    """Parameters of the covariance, in units of the standardized values.
 
     Attributes:
         length_scales: One per input, in units of the cube.

@@ -184,9 +184,9 @@ def solve(boxes: Sequence[Box], *, cost_scale: float | None = None, budget: floa
 
     Args:
         boxes: At least one `Box`; prizes are independent of each other.
-        cost_scale: How much prize one unit of cost is worth (1 if nothing is given): maximise the expected best prize
+        cost_scale: How much prize one unit of cost is worth (1 if nothing is given): maximize the expected best prize
             minus cost_scale times the expected cost.
-        budget: Instead, maximise the expected best prize while the expected cost is at most this.
+        budget: Instead, maximize the expected best prize while the expected cost is at most this.
 
     Returns:
         The policy with its exact value and spend.

@@ -57,7 +57,7 @@ class GPDraw:
 def gp_draw(
     dimension: int, *, seed: int, kernel: str = "matern52", length_scale: float = 0.1, cost: str = "uniform"
 ) -> Problem:
-    """A function drawn from a Gaussian process prior of mean zero and variance one, to be maximised.
+    """A function drawn from a Gaussian process prior of mean zero and variance one, to be maximized.
 
     Args:
         dimension: Number of parameters; the paper has 4, 8, 16 and 32.

@@ -49,7 +49,7 @@ class Step(NamedTuple):
 
 
 def lunar_lander(*, cost: str = "uniform", n_flights: int = N_FLIGHTS) -> Problem:
-    """The weights w0 to w11 in [0, 1] of a controller that lands; maximise the mean total reward of all flights.
+    """The weights w0 to w11 in [0, 1] of a controller that lands; maximize the mean total reward of all flights.
 
     Args:
         cost: "uniform": one unit per evaluation, 200 of them. "unknown": the mean number of steps of a flight over

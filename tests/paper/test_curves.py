@@ -13,7 +13,7 @@ from pbgi.errors import InvalidInputError
 def test_the_start_is_not_charged():
     spent, best = best_so_far(record())
     assert spent.tolist() == [0.0, 10.0, 40.0]
-    assert best.tolist() == [-3.0, -3.0, -1.0]  # minimised: the sign is changed
+    assert best.tolist() == [-3.0, -3.0, -1.0]  # minimized: the sign is changed
 
 
 def test_steps_and_straight_lines():

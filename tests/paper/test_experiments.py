@@ -90,7 +90,7 @@ def test_key_is_the_hash_of_canonical_json():
     spec = Specification("toy", ProblemSpec("ackley", (("dimension", 2),)), pbgi.PBGI(0.5), FittedModel(), 3)
     text = (
         '{"experiment":"toy","kind":"Specification",'
-        '"model":{"kernel":"matern52","kind":"FittedModel","standardise":true},"n_evaluations":null,"n_start":null,'
+        '"model":{"kernel":"matern52","kind":"FittedModel","standardize":true},"n_evaluations":null,"n_start":null,'
         '"policy":{"cost_scale":0.5,"kind":"PBGI"},'
         '"problem":{"arguments":[["dimension",2]],"factor":1.0,"function":"ackley","kind":"ProblemSpec","price":"own"},'
         '"seed":3,"start":null}'
@@ -181,7 +181,7 @@ def test_uniform_bayesian_regret_knows_the_prior():
 
 def test_varying_bayesian_regret_is_fitted_as_published_and_fixed_as_described():
     where = "kernels", "GP sample (Matern-3/2, ls=0.1) d=4 varying", "LogEIPC"
-    assert find(*where).specification.model == FittedModel("matern52", standardise=False)
+    assert find(*where).specification.model == FittedModel("matern52", standardize=False)
     assert find(*where, variant="as_described").specification.model == TrueModel("matern32", 0.1)
 
 

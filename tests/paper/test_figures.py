@@ -1,4 +1,4 @@
-"""Figures: what stands on their axes, that every figure of the paper has one, and that pictures keep their colours."""
+"""Figures: what stands on their axes, that every figure of the paper has one, and that pictures keep their colors."""
 
 import math
 
@@ -121,7 +121,7 @@ def test_a_panel_shows_ours_solid_with_quartiles_and_theirs_dashed():
     assert theirs.get_ydata().tolist() == published(panel)["PBGI"].median.tolist()
     assert theirs.get_xdata().tolist() == published(panel)["PBGI"].grid.tolist()
     assert theirs.get_linestyle() == "--"
-    assert ours.get_color() == theirs.get_color() == LOOKS["PBGI"].colour
+    assert ours.get_color() == theirs.get_color() == LOOKS["PBGI"].color
     (band,) = axes.collections
     heights = band.get_paths()[0].vertices[:, 1]
     assert (heights.min(), heights.max()) == (0.35, 1.4)
@@ -164,7 +164,7 @@ def test_looks_tell_policies_apart():
         for row in grid:
             names = {name for panel in row for name in published(panel)}
             looks = looks_of(names)
-            assert len({look.colour for look in looks.values()}) == len(names)
+            assert len({look.color for look in looks.values()}) == len(names)
             assert len({look.marker for look in looks.values()}) == len(names)
     assert set(LOOKS) == set(POLICIES)
     assert len(set(looks_of(["a", "b", "c"]).values())) == 3
@@ -327,12 +327,12 @@ def test_surfaces_are_drawn_with_their_cost():
         assert [text.get_text() for text in below.texts] == [f"cost {cost}" for cost in (3, 6, 9, 12, 15, 18)]
 
 
-def test_pictures_keep_the_colours_that_tell_policies_apart(tmp_path):
+def test_pictures_keep_the_colors_that_tell_policies_apart(tmp_path):
     figure = regret_figure(Results(), SYNTHETIC_PANELS)
     write_png(figure, tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size < 120_000
     with Image.open(tmp_path / "picture.png") as picture:
         pixels = np.asarray(picture.convert("RGB"), dtype=np.int64).reshape(-1, 3)
     for look in set(LOOKS.values()):
-        wanted = np.round(255 * np.array(to_rgb(look.colour)))
+        wanted = np.round(255 * np.array(to_rgb(look.color)))
         assert np.abs(pixels - wanted).max(axis=1).min() <= 12, look

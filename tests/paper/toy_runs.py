@@ -28,7 +28,7 @@ FEW = [toy(policy, seed=seed, n_evaluations=2) for policy in (pbgi.RandomSearch(
 
 
 def record(values=(5.0, 3.0, 4.0, 1.0), costs=(7.0, 9.0, 10.0, 30.0), **changes):
-    """A run whose start are the first two points: best 3 at 0, 3 until 40 is spent, then 1 (minimised)."""
+    """A run whose start are the first two points: best 3 at 0, 3 until 40 is spent, then 1 (minimized)."""
     plain = {
         "key": "k",
         "experiment": "made_up",

@@ -286,7 +286,7 @@ class PBGISampler(BaseSampler):
             return 1.0
         if not isinstance(cost, KnownCost):
             return None
-        params = {name: np.array([value]) for name, value in trial.params.items()} if cost.vectorised else trial.params
+        params = {name: np.array([value]) for name, value in trial.params.items()} if cost.vectorized else trial.params
         try:
             return float(np.ravel(cost.price(params))[0])
         except KeyError:  # a parameter that was not suggested

@@ -74,9 +74,9 @@ class SearchSpace:
         if not self.objects:
             return given
         if isinstance(given, KnownCost):
-            return replace(given, price=_PriceOfCandidate(self, given.price, given.vectorised))
+            return replace(given, price=_PriceOfCandidate(self, given.price, given.vectorized))
         if isinstance(given, LearnedCost) and given.known_factor is not None:
-            return replace(given, known_factor=_PriceOfCandidate(self, given.known_factor, given.vectorised))
+            return replace(given, known_factor=_PriceOfCandidate(self, given.known_factor, given.vectorized))
         return given
 
 
@@ -86,10 +86,10 @@ class _PriceOfCandidate:
 
     space: SearchSpace
     price: PriceFunction
-    vectorised: bool
+    vectorized: bool
 
     def __call__(self, params: Any) -> Any:
-        return self.price(self.space.candidates(params) if self.vectorised else self.space.candidate(params))
+        return self.price(self.space.candidates(params) if self.vectorized else self.space.candidate(params))
 
 
 def _require_one_space(given: Any) -> None:
