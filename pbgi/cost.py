@@ -11,8 +11,8 @@ from typing import Protocol
 
 import numpy as np
 
-from pbgi.arguments import checks_arguments
 from pbgi.arrays import Bools, Floats
+from pbgi.checks import checks_arguments
 from pbgi.cost_function import Price, PriceFunction
 from pbgi.gp.algebra import rounded
 from pbgi.gp.config import GPConfig, Hyperparameters

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from pbgi.arrays import Floats
+from pbgi.checks import as_float, is_real, unboxed
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Float
-from pbgi.plain import as_float, is_real, unboxed
 from pbgi.space import MAX_GRID, Space
 
 PriceFunction = Callable[[Mapping[str, Any]], Any]

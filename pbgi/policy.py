@@ -20,12 +20,11 @@ from pbgi.acquisition import (
     UnwarpedIndex,
     UpperConfidenceBound,
 )
-from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats
 from pbgi.best_point import best_point
+from pbgi.checks import checks_arguments, require_positive, set_fields
 from pbgi.errors import InvalidInputError
 from pbgi.notes import COST_SCALE, INDEX, INITIAL_COST_SCALE
-from pbgi.plain import require_positive, set_fields
 from pbgi.search import Acquisition, SearchResult
 from pbgi.snapshot import Proposal, Snapshot, cost_of
 

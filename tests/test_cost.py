@@ -20,12 +20,12 @@ from pbgi.cost import (
     fits,
     posterior_and_cost,
 )
-from pbgi.frozen import from_plain, to_plain
 from pbgi.gp.config import GPConfig, Hyperparameters
 from pbgi.gp.fit import fit_gp
 from pbgi.gp.posterior import GP
 from pbgi.gp.trend import fit_trend
 from pbgi.parameter import Categorical, Float, Integer
+from pbgi.plain import from_plain, to_plain
 from pbgi.space import Space
 
 POWERS = [1.0, -1.0, -0.3, 0.0]

@@ -24,10 +24,10 @@ from scipy import stats
 
 from pbgi import InvalidInputError
 from pbgi.cost import KnownCost, LearnedCost
-from pbgi.frozen import from_plain, to_plain
 from pbgi.gp.config import GPConfig
 from pbgi.history import History
 from pbgi.parameter import Categorical, Float, Integer
+from pbgi.plain import from_plain, to_plain
 from pbgi.policy import (
     EI,
     EIPC,

@@ -19,8 +19,8 @@ from engine_fixtures import (
 
 from pbgi import InvalidInputError
 from pbgi.cost import KnownCost, LearnedCost
-from pbgi.frozen import from_plain, to_plain
 from pbgi.history import History
+from pbgi.plain import from_plain, to_plain
 from pbgi.stopping import (
     STOP_RULES,
     AnyOf,

@@ -17,9 +17,9 @@ from torch import Tensor
 
 from pbgi.botorch.cost import CostModel, log_moment, require_cost_model
 from pbgi.botorch.posterior import log_mean_exp, mean_and_variance
+from pbgi.checks import unboxed
 from pbgi.errors import InvalidInputError
 from pbgi.index import gittins_index, log_h
-from pbgi.plain import unboxed
 
 
 class Beliefs(NamedTuple):

@@ -15,8 +15,8 @@ import numpy as np
 from pbgi.acquisition import Cheapness, LogExpectedImprovement
 from pbgi.arrays import Bools, Floats
 from pbgi.best_point import best_point, restricted
+from pbgi.checks import require_count, set_fields
 from pbgi.notes import Note
-from pbgi.plain import require_count, set_fields
 from pbgi.search.maximize import RESOLUTION
 from pbgi.snapshot import Proposal, Snapshot, cost_of
 

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from pbgi.botorch.acquisition import LogExpectedImprovementPerCost, PandorasBoxGittinsIndex
 from pbgi.botorch.cost import CostModel, log_moment
+from pbgi.checks import require_positive, unboxed
 from pbgi.errors import InvalidInputError
-from pbgi.plain import require_positive, unboxed
 
 
 @dataclass(frozen=True)

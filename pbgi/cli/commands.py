@@ -42,11 +42,11 @@ def _complain(error: Exception, code: int, urls: tuple[str | None, ...]) -> int:
 
 
 def _tune(given: argparse.Namespace) -> int:
+    from pbgi.checks import require_count, require_positive
     from pbgi.cli.job import read_job
     from pbgi.cli.progress import Display
     from pbgi.cli.records import standing_record
     from pbgi.cli.tune import Tuner, require_runnable
-    from pbgi.plain import require_count, require_positive
 
     job = read_job(given.job)
     if given.budget is not None:

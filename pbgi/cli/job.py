@@ -20,11 +20,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pbgi.checks import require_count, require_positive
 from pbgi.cli.placeholders import OWN_PREFIX, names_in
 from pbgi.cli.toml_file import TomlFile
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
-from pbgi.plain import Value, plain_value, require_count, require_positive
+from pbgi.plain import Value, plain_value
 from pbgi.policy import POLICIES, Policy
 from pbgi.settings import DIRECTIONS
 from pbgi.space import Space

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from pbgi.cli.job import Job, price_of_second
-from pbgi.frozen import from_plain, to_plain
 from pbgi.optimizer import Optimizer
-from pbgi.plain import require_fields
+from pbgi.plain import from_plain, require_fields, to_plain
 from pbgi.policy import PBGI, POLICIES, Policy
 from pbgi.space import Space
 from pbgi.stopping import GittinsStop, MaxTrials, StopRule

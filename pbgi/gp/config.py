@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats
+from pbgi.checks import checks_arguments
 from pbgi.errors import InvalidInputError
 from pbgi.gp.kernel import kernel_named
 

@@ -50,6 +50,7 @@ from pbgi.botorch.acquisition import (
 )
 from pbgi.botorch.cost import CostModel
 from pbgi.botorch.stopping import StopSignal, gittins_stopping
+from pbgi.checks import require_count, require_positive
 from pbgi.errors import InvalidInputError
 from pbgi.integrations.ax_inputs import (
     Outcomes,
@@ -58,7 +59,6 @@ from pbgi.integrations.ax_inputs import (
     improvement_per_cost_inputs,
     outcomes_of,
 )
-from pbgi.plain import require_count, require_positive
 
 STARTUP_NODE, SEARCH_NODE = "Startup", "PBGI"
 

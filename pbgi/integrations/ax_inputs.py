@@ -14,8 +14,8 @@ from botorch.utils.datasets import SupervisedDataset
 from torch import Tensor
 
 from pbgi.botorch.cost import CostModel
+from pbgi.checks import require_positive
 from pbgi.errors import InvalidInputError
-from pbgi.plain import require_positive
 
 Datasets: TypeAlias = SupervisedDataset | Mapping[Any, SupervisedDataset] | Iterable[SupervisedDataset]
 

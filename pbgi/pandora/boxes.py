@@ -28,13 +28,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, stats
 
-from pbgi.arguments import checks_arguments, refuse_unknown_arguments
 from pbgi.arrays import Floats, Ints
+from pbgi.checks import checks_arguments, refuse_unknown_arguments, require_positive
 from pbgi.errors import InvalidInputError
 from pbgi.index import inverse_log_h, log_h
 from pbgi.pandora.rewards import Rewards, as_reward, finite_vector
 from pbgi.pandora.weitzman import Rule, expected_net, rule_at
-from pbgi.plain import require_positive
 
 # Mixing the rules at two cost scales loses at most their distance times the difference of their spends. The search
 # ends when that is below this share of cost_scale * budget.

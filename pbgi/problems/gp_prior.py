@@ -15,8 +15,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from pbgi.arrays import Floats
+from pbgi.checks import require_positive
 from pbgi.gp.kernel import CrossCovariance, PriorDraw, kernel_named, row_blocks
-from pbgi.plain import require_positive
 from pbgi.problems.problem import Problem
 from pbgi.problems.unit_cube import PricedFunction, checked_seed, chosen, mean_cost, unit_cube
 from pbgi.search.climb import maximize_batch

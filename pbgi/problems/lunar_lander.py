@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from pbgi.checks import require_count
 from pbgi.cost import Cost, LearnedCost, UniformCost
 from pbgi.parameter import Float
-from pbgi.plain import require_count
 from pbgi.problems.box2d import import_with_box2d
 from pbgi.problems.problem import Outcome, Problem
 from pbgi.problems.unit_cube import chosen

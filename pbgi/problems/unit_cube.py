@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pbgi.arrays import Floats
+from pbgi.checks import require_count, unboxed
 from pbgi.cost import Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Float
-from pbgi.plain import require_count, unboxed
 from pbgi.problems.problem import Outcome
 from pbgi.space import Space
 

@@ -21,7 +21,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.arguments import refuse_unknown_arguments
+from pbgi.checks import refuse_unknown_arguments
 from pbgi.cost import Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError, NothingLeftError
 from pbgi.gp.config import GPConfig

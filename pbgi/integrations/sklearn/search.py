@@ -16,7 +16,7 @@ import numpy as np
 # public address; this one has been the same since there is a module of that name.
 from sklearn.model_selection._search import BaseSearchCV
 
-from pbgi.arguments import refuse_unknown_arguments
+from pbgi.checks import refuse_unknown_arguments, require_count
 from pbgi.cost import Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError, NothingLeftError
 from pbgi.gp.config import GPConfig
@@ -26,10 +26,9 @@ from pbgi.integrations.sklearn.folds import n_folds, same_folds
 from pbgi.integrations.sklearn.spaces import SearchSpace
 from pbgi.model import ModelKind
 from pbgi.optimizer import Optimizer
-from pbgi.plain import require_count
 from pbgi.policy import Policy
-from pbgi.progress import describe
 from pbgi.run import LEAST_SECONDS
+from pbgi.run.progress import describe
 from pbgi.stopping import MaxTrials, Situation, StopReason, StopRule
 
 # When so many candidates have failed and none has succeeded, it is not the candidates: data or estimator are at fault.

@@ -23,11 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from pbgi.checks import unboxed
 from pbgi.cost import Cost, KnownCost, LearnedCost
 from pbgi.cost_function import PriceFunction
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
-from pbgi.plain import Value, plain_value, unboxed
+from pbgi.plain import Value, plain_value
 from pbgi.space import Space
 
 

@@ -7,22 +7,22 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pbgi.arguments import refuse_unknown_arguments
+from pbgi.checks import refuse_unknown_arguments, require_count
 from pbgi.cost import Cost, KnownCost, LearnedCost, UniformCost
 from pbgi.errors import BrokenFunctionError, InvalidInputError
-from pbgi.evaluation import Function, NoValueError, Outcome, Threads, cost_in, evaluate, value_and_cost
 from pbgi.gp.config import GPConfig
 from pbgi.history import Trial, TrialState, check_cost
 from pbgi.model import ModelKind
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Parameter
-from pbgi.plain import Value, require_count
+from pbgi.plain import Value
 from pbgi.policy import Policy
-from pbgi.prediction import Recommendation
-from pbgi.progress import Progress
+from pbgi.run.evaluation import Function, NoValueError, Outcome, Threads, cost_in, evaluate, value_and_cost
+from pbgi.run.progress import Progress
+from pbgi.run.result import Result, result_of
 from pbgi.space import Space
 from pbgi.stopping import StopReason, StopRule
 
@@ -35,44 +35,6 @@ OVERHEAD, OVERHEAD_TRIALS = 20.0, 50
 LOOK_UP = 0.5
 # After a success the function is not broken everywhere: so many times as many failures in a row end a run.
 LATER_FAILURES = 10
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """What a search found.
-
-    Attributes:
-        params: The best parameters; None if no trial succeeded.
-        fun: Their value.
-        nfev: How many trials were run.
-        success: Whether there is a value at all.
-        message: Why it ended, in words.
-        spent: What was charged.
-        stop_reason: Why it ended; None if it was interrupted.
-        trials: Every trial.
-    """
-
-    params: dict[str, Value] | None
-    fun: float | None
-    nfev: int
-    success: bool
-    message: str
-    spent: float
-    stop_reason: StopReason | None
-    trials: tuple[Trial, ...] = field(repr=False)
-    optimizer: Optimizer = field(repr=False)
-
-    @property
-    def recommended(self) -> Recommendation | None:
-        """The trial to go with where values are noisy; without noise the best one, see `Optimizer.recommended`."""
-        return self.optimizer.recommended
-
-    def to_dataframe(self) -> Any:
-        """The trials as a pandas DataFrame, a column per parameter; needs pandas."""
-        import pandas as pd
-
-        columns = ("number", "state", "value", "cost", "predicted_cost", "external", "message")
-        return pd.DataFrame([{**t.params, **{name: getattr(t, name) for name in columns}} for t in self.trials])
 
 
 @refuse_unknown_arguments
@@ -154,7 +116,7 @@ def minimize(
         reason = run.until_stopped(workers, n_workers)
     finally:
         shown.close()
-    return _result(optimizer, reason, run.last_error)
+    return result_of(optimizer, reason, run.last_error)
 
 
 def _known_points(optimizer: Optimizer, x0: Iterable[Any]) -> list[dict[str, Value]]:
@@ -390,21 +352,3 @@ def _warn(message: str) -> None:
     while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == __name__.partition(".")[0]:
         depth, frame = depth + 1, frame.f_back
     warnings.warn(message, RuntimeWarning, stacklevel=depth)
-
-
-def _result(optimizer: Optimizer, reason: StopReason | None, last_error: str | None) -> Result:
-    best = optimizer.best
-    message = "interrupted" if reason is None else reason.message
-    if best is None and last_error is not None:
-        message += f"; no trial succeeded, the last error was: {last_error}"
-    return Result(
-        params=None if best is None else dict(best.params),
-        fun=None if best is None else best.value,
-        nfev=sum(not trial.external for trial in optimizer.trials),
-        success=best is not None,
-        message=message,
-        spent=optimizer.spent,
-        stop_reason=reason,
-        trials=optimizer.trials,
-        optimizer=optimizer,
-    )
