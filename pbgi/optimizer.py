@@ -8,7 +8,8 @@ is a function of (seed, number of trials): so the same history gives the same su
 import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, overload
@@ -135,8 +136,9 @@ class Optimizer:
         checked = self._space.check(params)
         predicted = None
         if self._cost_is_known(self._history.trials) and self._space.dimension:
-            point = self._space.to_unit(checked)[None]
-            predicted = cost_of(float(self._cost_model(self._history.trials).log_moment(point, 1.0)[0]))
+            with _undisturbed():
+                point = self._space.to_unit(checked)[None]
+                predicted = cost_of(float(self._cost_model(self._history.trials).log_moment(point, 1.0)[0]))
         return self._history.add_running(checked, predicted)
 
     @refuse_unknown_arguments
@@ -293,7 +295,7 @@ class Optimizer:
             return None
         if not self._space.dimension:  # one point, and no model of it
             return Recommendation(best, best.value, best.value, best.value)
-        with _threadpools().limit(limits=1):
+        with _undisturbed():
             snapshot, _ = self._snapshot(self._history.trials, None)
             return recommend(snapshot, done, self._points(done), best)
 
@@ -344,7 +346,7 @@ class Optimizer:
             raise InvalidInputError(
                 f"a prediction must have a completed trial and a parameter to stand on; got {known}"
             )
-        with _threadpools().limit(limits=1):
+        with _undisturbed():
             snapshot, _ = self._snapshot(self._history.trials, None)
             return predict(snapshot, X.reshape(len(points), self._space.dimension))
 
@@ -353,7 +355,7 @@ class Optimizer:
     def _next(self) -> _Next:
         trials = self._history.trials
         if self._cached is None or self._cached[0] != trials:
-            with _threadpools().limit(limits=1):
+            with _undisturbed():
                 self._cached = trials, self._choose(trials)
         return self._cached[1]
 
@@ -479,7 +481,7 @@ class Optimizer:
         """
         if self._budget is None or self.remaining is None:
             return WARINESS
-        return WARINESS * (1.0 + max(1.0 - self.remaining / (LAST_SHARE * self._budget), 0.0))
+        return WARINESS * (1.0 + max(1.0 - self.remaining / self._budget / LAST_SHARE, 0.0))
 
     def _points(self, trials: Any) -> Floats:
         """Unit-cube rows of the trials; each is converted once."""
@@ -547,6 +549,13 @@ class Optimizer:
 
 def _mean(costs: list[float]) -> float:
     return math.fsum(cost / len(costs) for cost in costs)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """With one thread, since more make small matrices slower, and without a word of NumPy's on what overflows."""
+    with _threadpools().limit(limits=1), np.errstate(all="ignore"):
+        yield
 
 
 @cache

@@ -19,7 +19,7 @@ from pbgi.errors import InvalidInputError
 from pbgi.history import Trial
 from pbgi.notes import WORTH, WORTH_INDEX, WORTH_LOG_COST, WORTH_POINT, Note
 from pbgi.plain import require_count, require_positive, set_fields
-from pbgi.snapshot import Snapshot
+from pbgi.snapshot import Snapshot, cost_of
 
 
 @dataclass(frozen=True)
@@ -210,9 +210,9 @@ class GittinsStop(_Combinable):
         if len(asked) < self.patience - 1 or max(recent) > log_scale:
             return None
         values = [situation.sign * t.value for t in situation.trials if t.value is not None]
-        index, best, cost = situation.sign * index, situation.sign * max(values), math.exp(log_cost)
+        index, best, cost = situation.sign * index, situation.sign * max(values), cost_of(log_cost)
         # Of the improvement only what is likely to succeed counts: p EI - cost_scale E[c], with p = cost / price.
-        gain = math.exp(log_scale + log_cost) * math.expm1(worth - log_scale)
+        gain = cost_of(log_scale + log_cost) * math.expm1(worth - log_scale)
         message = (
             f"no further trial is worth its price: the most promising one has index {index:g}, which does not beat the "
             f"best value, {best:g}; it would cost {cost:g} and lose {abs(gain):g} net"

@@ -10,7 +10,7 @@ from scipy import stats
 from pbgi import Float, InvalidInputError, KnownCost, LearnedCost, Optimizer
 from pbgi.fitting import MANY_VALUES, VALUE_REFIT, refit_is_due
 from pbgi.gp.config import GPConfig
-from pbgi.gp.fit import fit_gp
+from pbgi.gp.fit import MapObjective, fit_gp
 from pbgi.gp.posterior import GP
 from pbgi.gp.warp import fit_warp
 from pbgi.notes import VALUE_MODEL, VALUE_MODEL_SIZE
@@ -146,3 +146,38 @@ def test_nothing_is_believed_before_the_first_value():
         Optimizer(SPACE).predict([{"x": 0.5, "y": 0.5}])
     with pytest.raises(InvalidInputError, match="x"):
         told(5).predict([{"y": 0.5}])
+
+
+# Many values ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_first_fit_to_many_values_looks_at_all_of_them_only_twice(monkeypatch):
+    """An evaluation takes the third power of the number of values."""
+    sizes, original = [], MapObjective._factor
+
+    def counted(self, parameters):
+        sizes.append(len(self._y))
+        return original(self, parameters)
+
+    monkeypatch.setattr(MapObjective, "_factor", counted)
+    rng = np.random.default_rng(0)
+    X = rng.random((1200, 2))
+    y = np.sin(6.0 * X[:, 0]) + X[:, 1] ** 2 + 0.05 * rng.standard_normal(1200)
+    quick = fit_gp(X, y)
+    assert sizes.count(1200) <= 2
+    assert max(size for size in sizes if size < 1200) <= 750
+    # Next to no difference: the noise is known within a few per cent, and so is the function.
+    Z = rng.random((200, 2))
+    mean, _ = quick.posterior(Z)
+    assert quick.noise_std == pytest.approx(0.05, rel=0.1)
+    assert np.abs(mean - np.sin(6.0 * Z[:, 0]) - Z[:, 1] ** 2).max() < 0.05
+
+
+def test_a_run_of_many_values_goes_on_bit_for_bit():
+    optimizer = told(1001)
+    first = optimizer.ask()
+    again = Optimizer.from_json(optimizer.to_json())
+    for each in (optimizer, again):
+        each.tell(first.number, 50.0, cost=1.0)
+    second, same = optimizer.ask(), again.ask()
+    assert (second.params, second.record) == (same.params, same.record)

@@ -373,6 +373,52 @@ def test_wild_values(transform):
     assert len({(t.params["x"], t.params["y"]) for t in optimizer.trials}) >= 18
 
 
+LARGEST_VALUE = 1.7e308
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+@pytest.mark.parametrize("policy", [pbgi.PBGID(), pbgi.PBGI(1e-3), pbgi.PBGI(1e300), pbgi.LogEI(), pbgi.Thompson()])
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda x, i: LARGEST_VALUE,  # noqa: ARG005
+        lambda x, i: LARGEST_VALUE * (2.0 * x - 1.0),  # noqa: ARG005
+        lambda x, i: LARGEST_VALUE if i == 3 else x,
+        lambda x, i: -LARGEST_VALUE if i == 3 else x,
+        lambda x, i: 5e-324 * round(10.0 * x),  # noqa: ARG005
+        lambda x, i: 10.0 ** (600.0 * x - 300.0),  # noqa: ARG005
+    ],
+)
+def test_values_at_the_end_of_the_scale_need_no_warning(value, policy, direction):
+    optimizer = Optimizer({"x": Float(0, 1)}, direction=direction, policy=policy, cost=pbgi.UniformCost(), seed=0)
+    with np.errstate(all="raise"):  # nor do users who turn all of them into errors see one
+        for i in range(10):
+            trial = optimizer.ask()
+            optimizer.tell(trial, value(trial.params["x"], i))
+        belief = optimizer.predict([trial.params for trial in optimizer.trials])
+        chosen = optimizer.recommended
+    for numbers in (belief.median, belief.low, belief.high, [chosen.low, chosen.high]):
+        assert np.isfinite(numbers).all()
+
+
+@pytest.mark.parametrize("cost", [None, pbgi.LearnedCost(lambda _: 1e300), pbgi.LearnedCost(lambda _: 1e-300)])
+@pytest.mark.parametrize("costs", [[1e-320, 1e308], [1e-300, 1e300, 1.7e308], [10.0**k for k in range(-320, 308, 40)]])
+def test_points_of_the_users_choice_cost_what_a_float_holds(cost, costs):
+    optimizer = Optimizer({"x": Float(0, 1)}, cost=cost, budget=1e300, seed=0)
+    for i, paid in enumerate(costs):
+        optimizer.tell(optimizer.enqueue({"x": i / len(costs)}), float(i), cost=paid)
+    assert 0.0 < optimizer.enqueue({"x": 1.0}).predicted_cost < math.inf
+    assert 0.0 < optimizer.enqueue({"x": 0.0}).predicted_cost < math.inf
+
+
+@pytest.mark.parametrize("budget", [5e-324, 1e-310, 1e308])
+def test_budgets_at_the_ends_of_the_scale(budget):
+    optimizer = Optimizer({"x": Float(0, 1)}, budget=budget, seed=0)
+    trial = optimizer.ask()
+    optimizer.tell(trial, 1.0, cost=budget / 2.0 or budget)
+    assert optimizer.should_stop() is None or optimizer.should_stop().rule == "BudgetSpent"
+
+
 def test_costs_over_twelve_orders_of_magnitude():
     optimizer = Optimizer(PLANE, seed=0, budget=1e9)
     for _ in range(20):

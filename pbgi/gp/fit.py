@@ -36,6 +36,10 @@ from pbgi.gp.posterior import GP, build_gp
 from pbgi.search.climb import share_to_keep
 
 DEFAULT_LENGTH_SCALE, DEFAULT_NOISE = 0.5, 1e-2
+# An evaluation takes the third power of the number of values. So a search that begins nowhere near begins with so many
+# of them, evenly spread over their order, and with many of them there are only so many steps: fits of a growing data
+# set begin where the last one ended.
+FIRST_FITTED, MANY_FITTED, MOST_LAST = (250, 750), 1000, 1
 # The search ends when its next step promises less than this, in nats.
 TOLERANCE = 5e-5
 # A full step that promises less than this is taken and not looked at, which saves a ninth of the evaluations. Over 300
@@ -188,28 +192,48 @@ def _fitted(data: Data, config: GPConfig, start: Hyperparameters | None) -> Hype
     if config.hyperparameters is not None:
         require_dimension(config.hyperparameters, d)
         return config.hyperparameters
-    start = start or Hyperparameters((DEFAULT_LENGTH_SCALE,) * d, 1.0, DEFAULT_NOISE)
-    require_dimension(start, d)
+    if start is not None:
+        require_dimension(start, d)
     with np.errstate(all="ignore"):
-        return _search(data, config, start)
+        start = start or _first(data, config)
+        return _search(data, config, start, MAX_EVALUATIONS if len(data.X) <= MANY_FITTED else MOST_LAST)
 
 
-def _search(data: Data, config: GPConfig, start: Hyperparameters) -> Hyperparameters:
+def _first(data: Data, config: GPConfig) -> Hyperparameters:
+    """Where a search of all values begins if nothing is known: where searches of fewer of them ended."""
+    found = Hyperparameters((DEFAULT_LENGTH_SCALE,) * data.X.shape[1], 1.0, DEFAULT_NOISE)
+    for n in FIRST_FITTED:
+        if n < len(data.X):
+            found = _search(_thinned(data, n), config, found)
+    return found
+
+
+def _thinned(data: Data, n: int) -> Data:
+    """At most n of the values, evenly spread over their order."""
+    if len(data.X) <= n:
+        return data
+    rows = np.linspace(0, len(data.X) - 1, n).astype(np.intp)
+    return data._replace(X=data.X[rows], values=data.values[rows])
+
+
+def _search(
+    data: Data, config: GPConfig, start: Hyperparameters, max_evaluations: int = MAX_EVALUATIONS
+) -> Hyperparameters:
     """The local maximum of the log posterior reached from the start."""
     d = data.X.shape[1]
-    bounds = log_bounds(d, config)
+    low, high = log_bounds(d, config).T
     objective = MapObjective(data.X, data.values, data.categorical, config)
-    found = _minimum(objective, np.clip(log_parameters(start, config), *bounds.T), *bounds.T)
+    found = _minimum(objective, np.clip(log_parameters(start, config), low, high), low, high, max_evaluations)
     scales = [float(scale) for scale in np.exp(found)]
     return Hyperparameters(tuple(scales[:d]), scales[d], scales[d + 1] if config.noise is None else config.noise)
 
 
-def _minimum(objective: MapObjective, x: Floats, low: Floats, high: Floats) -> Floats:
+def _minimum(objective: MapObjective, x: Floats, low: Floats, high: Floats, max_evaluations: int) -> Floats:
     """Quasi-Newton from x between bounds: the step is projected, and must keep its share of the promise (Armijo)."""
     value, gradient, curvature = objective.with_information(x)
     origin = x  # where the information was taken
     shortening = 1.0
-    for _ in range(MAX_EVALUATIONS):
+    for _ in range(max_evaluations):
         step = _step(x, gradient, curvature, low, high)
         promise = -float(gradient @ step)
         if not promise * min(shortening, 0.5) > TOLERANCE:

@@ -35,6 +35,7 @@ from pbgi.index import gittins_index, gittins_index_and_grad, log_h
 N_KNOTS = 129
 # Values beyond this many interquartile ranges go through asinh first: no power of Yeo-Johnson's bends so much.
 FAR = 10.0
+FARTHEST = 1e300  # interquartile ranges: what is further away than a float can say is that far
 # Parameters of Yeo-Johnson that are compared; 1 is the identity. Larger values are better, so the tail of bad values is
 # the lower one, which parameters above 1 draw in.
 PARAMETERS = np.linspace(-3.0, 5.0, 65)
@@ -59,9 +60,19 @@ class Warp:
     @cached_property
     def slopes(self) -> Floats:
         """(k - 1,) The slopes dy/dz between knots."""
-        with np.errstate(over="ignore"):
-            halved: Floats = np.diff(0.5 * self.values) / np.diff(self.warped)  # the range may be two largest floats
-        return np.clip(halved, TINY, 0.5 * LARGEST) * 2.0
+        with np.errstate(over="ignore", under="ignore"):
+            slopes: Floats = np.diff(self._share * self.values) / np.diff(self.warped)
+        return np.clip(slopes, TINY, self._share * LARGEST) / self._share
+
+    @cached_property
+    def _share(self) -> float:
+        """A half where the range of the values may be two largest floats, of which no difference could be taken."""
+        return 0.5 if float(np.abs(self.values).max()) > 0.25 * LARGEST else 1.0
+
+    @cached_property
+    def _unit(self) -> float:
+        """A power of two near the largest slope: sums over pieces are taken in it, where none overflows."""
+        return math.ldexp(1.0, math.frexp(float(self.slopes.max()))[1] - 1)
 
     @property
     def top_slope(self) -> float:
@@ -70,23 +81,23 @@ class Warp:
 
     def to_warped(self, values: Floats) -> Floats:
         """What the model sees of values (n,)."""
-        # Halves, since the difference of two large floats may be none.
-        return self._along(0.5 * self.values, self.warped, 0.5 * np.asarray(values))
+        return self._along(self._share * self.values, self.warped, self._share * np.asarray(values))
 
     def to_values(self, warped: Floats) -> Floats:
         """Numbers (n,) of the model, in users' units."""
-        halves = self._along(self.warped, 0.5 * self.values, warped)
-        return np.asarray(2.0 * np.clip(halves, -0.5 * LARGEST, 0.5 * LARGEST))
+        shares = self._along(self.warped, self._share * self.values, warped)
+        limit = self._share * LARGEST
+        return np.asarray(np.clip(shares, -limit, limit) / self._share)
 
     def log_improvement(self, mean: Floats, std: Floats, value: float) -> Floats:
         """The logarithm of E[(y - value)+], y = T^-1(z), for Gaussian z with these means (m,) and deviations (m,)."""
         threshold = self.to_warped(np.array([value]))
         above = self.warped[1:-1] > threshold
-        slopes = self.slopes[len(self.slopes) - 1 - above.sum() :]
+        slopes = self.slopes[len(self.slopes) - 1 - above.sum() :] / self._unit
         thresholds = np.append(threshold, self.warped[1:-1][above])
         with np.errstate(divide="ignore", under="ignore"):
             h = np.exp(log_h(_deviations(mean[:, None], std[:, None], thresholds)))
-            sums = np.log(std * (slopes[0] * h[:, 0] + h[:, 1:] @ np.diff(slopes)))
+            sums = np.log(std * (slopes[0] * h[:, 0] + h[:, 1:] @ np.diff(slopes))) + math.log(self._unit)
             # What lies beyond the top is less, and has a logarithm also where the sum underflows.
             z = _deviations(mean, std, max(float(threshold[0]), self._top_break))
             return np.asarray(np.maximum(sums, math.log(self.top_slope) + np.log(std) + log_h(z)))
@@ -113,10 +124,11 @@ class Warp:
             # From dG = -q Phi(u) dw at the index w: the pieces above it move with the mean and the deviation too.
             with np.errstate(under="ignore"):
                 u = _deviations(mean[below], std[below], index[below])
-                weight = np.maximum(found.slope * ndtr(u), TINY)
+                weight = np.maximum(found.slope * ndtr(u), TINY)  # in units of slope, as all of it
                 by_mean[below] = 1.0 + found.mass / weight
                 by_std[below] = (found.slope * _density(u) + found.density) / weight
-                by_log_cost[below] = -np.exp(np.minimum(log_cost[below] - np.log(weight), LARGEST_LOG))
+                log_weight = np.log(weight) + math.log(self._unit)
+                by_log_cost[below] = -np.exp(np.minimum(log_cost[below] - log_weight, LARGEST_LOG))
         return index, by_mean, by_std, by_log_cost
 
     @property
@@ -136,16 +148,17 @@ class Warp:
         With u_k at the breaks between pieces, E[(y - g)+] on piece j is std * (q_j h(u) + sum over breaks k above it of
         (q_(k+1) - q_k) h(u_k)): the first term is that of a straight line, and the rest does not depend on the index.
         """
-        breaks, steps = self.warped[1:-1], np.diff(self.slopes)
+        slopes = self.slopes / self._unit
+        breaks, steps = self.warped[1:-1], np.diff(slopes)
         with np.errstate(under="ignore", over="ignore"):
             u = _deviations(mean[:, None], std[:, None], breaks)
             h = np.exp(log_h(u))
             rest = std[:, None] * _sum_from_right(h * steps)  # (m, pieces)
-            at_breaks = self.slopes[1:] * std[:, None] * h + rest[:, 1:]
-            cost = np.exp(np.minimum(log_cost, LARGEST_LOG))
+            at_breaks = slopes[1:] * std[:, None] * h + rest[:, 1:]
+            cost = np.exp(np.minimum(log_cost - math.log(self._unit), LARGEST_LOG))
             piece = (at_breaks > cost[:, None]).sum(axis=1)
             at = np.arange(len(mean)), piece
-            slope = self.slopes[piece]
+            slope = slopes[piece]
             straight = np.log(np.maximum(cost - rest[at], TINY)) - np.log(slope)
             return _Below(
                 log_cost=straight,
@@ -171,7 +184,10 @@ IDENTITY = Warp(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
 
 
 class _Below(NamedTuple):
-    """Indices below the last piece: the log cost that gives them on a straight line, and what lies above the piece."""
+    """Indices below the last piece: the log cost that gives them on a straight line, and what lies above the piece.
+
+    Slopes are in the warp's unit of them.
+    """
 
     log_cost: Floats
     slope: Floats
@@ -241,7 +257,7 @@ class _Chain:
     def fit(cls, values: Floats) -> "_Chain":
         """Learned from values that are not all alike."""
         centre, scale = float(np.median(values)), _robust_scale(values)
-        scaled = (values - centre) / scale
+        scaled = _scaled(values, centre, scale)
         bends = bool(np.abs(scaled).max() > FAR)
         scaled = rounded(np.arcsinh(scaled) if bends else scaled)
         middle, spread = float(scaled.mean()), float(scaled.std(ddof=1)) or 1.0
@@ -251,13 +267,19 @@ class _Chain:
         return cls(centre, scale, bends, parameter, middle, spread, float(z.mean()), float(z.std(ddof=1)) or 1.0)
 
     def forward(self, values: Floats) -> Floats:
-        scaled = (values - self.centre) / self.scale
+        scaled = _scaled(values, self.centre, self.scale)
         s = ((np.arcsinh(scaled) if self.bends else scaled) - self.middle) / self.spread
         return np.asarray((yeo_johnson(s, self.parameter) - self.mean) / self.std)
 
     def backward(self, warped: Floats) -> Floats:
         scaled = self.middle + self.spread * inverse_yeo_johnson(self.mean + self.std * warped, self.parameter)
         return np.asarray(self.centre + self.scale * (np.sinh(scaled) if self.bends else scaled))
+
+
+def _scaled(values: Floats, centre: float, scale: float) -> Floats:
+    """In units of the scale, within what a float holds: beside one huge value the others have hardly any spread."""
+    with np.errstate(over="ignore"):
+        return np.clip((values - centre) / scale, -FARTHEST, FARTHEST)
 
 
 def _robust_scale(values: Floats) -> float:

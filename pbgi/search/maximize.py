@@ -10,6 +10,7 @@ functions) by comparing the maximum reached with the best of 10 d L-BFGS-B runs 
 """
 
 import math
+import sys
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import NamedTuple, Protocol
@@ -309,7 +310,9 @@ def _spread(values: Floats) -> float | None:
     if not len(ascending):
         return None
     quartile, top = ascending[3 * len(ascending) // 4], ascending[-1]
-    return float(top - quartile) or float(top - ascending[0]) or None
+    with np.errstate(over="ignore"):
+        spread = float(top - quartile) or float(top - ascending[0])
+    return min(spread, sys.float_info.max) or None
 
 
 def _checked(pool: ArrayLike, grids: Grids | None) -> tuple[Floats, Grids]:
