@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pbgi import InvalidInputError, gittins_index, gittins_index_and_grad, inverse_log_h, log_h
-from pbgi.index import CLEARLY_BELOW, FRACTION_FROM, LOG_SQRT_2PI, TABLE_FROM, TABLE_STEP, TABLE_TO
+from pbgi.index.gittins import CLEARLY_BELOW, FRACTION_FROM, LOG_SQRT_2PI, TABLE_FROM, TABLE_STEP, TABLE_TO
 
 EPS = np.finfo(np.float64).eps
 REFERENCE = list(csv.DictReader((Path(__file__).parent / "data" / "index_reference.csv").read_text().splitlines()))

@@ -368,7 +368,7 @@ def _index_partials(inputs: Sequence[Array], outputs: Sequence[Array]) -> tuple[
 def _run(backend: _Backend, outputs: Any, partials: Any, *inputs: Array) -> tuple[Array, ...]:
     if backend.xp is np:
         return tuple(outputs(backend, *inputs))
-    from pbgi.autograd import closed, through_numpy
+    from pbgi.index.autograd import closed, through_numpy
 
     if inputs[0].dtype == backend.xp.float64 and inputs[0].numel() <= SMALL:
         return closed(through_numpy(lambda *arrays: outputs(_numpy(), *arrays)), partials, *inputs)
