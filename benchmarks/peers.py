@@ -25,7 +25,7 @@ class Task:
         space: Names to parameters.
         budget: What may be spent.
         n_trials: How many trials of average cost that is: for optimizers that count trials.
-        seed: Of all randomness.
+        seed: Random seed.
     """
 
     space: Mapping[str, Any]

@@ -71,7 +71,7 @@ def refuse_unknown_arguments(function: Callable[P, R]) -> Callable[P, R]:
             if name not in known:
                 close = get_close_matches(name, known, n=1)
                 way_out = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
-                raise UnknownArgumentError(f"keyword arguments must be known ones; got {name!r}; {way_out}")
+                raise UnknownArgumentError(f"Unknown argument {name!r}; {way_out}")
         return function(*args, **kwargs)
 
     return checked

@@ -67,7 +67,7 @@ class Optimizer:
         n_startup_trials: Points before the model takes over; by default half as many as there are parameters, at least
             three and enough to try every choice (the paper's 2 (d + 1) where the run may end because no trial is worth
             its price), and fewer if they would take more than a quarter of the budget.
-        seed: Of all randomness; drawn if not given.
+        seed: Random seed. Drawn from the operating system if not given.
     """
 
     @refuse_unknown_arguments
@@ -344,7 +344,7 @@ class Optimizer:
         if not self._history.completed or not self._space.dimension:
             known = f"{len(self._history.completed)} completed trials, {self._space.dimension} parameters that vary"
             raise InvalidInputError(
-                f"a prediction must have a completed trial and a parameter to stand on; got {known}"
+                f"predict() needs at least one completed trial and one parameter that varies; got {known}"
             )
         with _undisturbed():
             snapshot, _ = self._snapshot(self._history.trials, None)

@@ -11,7 +11,7 @@ from pbgi.snapshot import Snapshot
 
 # Variance of the noise, in units of the standardized values, below which a value is taken to be exact (as the paper's).
 NOISELESS = 1e-4
-INTERVAL_Z = 1.2815515655446004  # standard deviations: four in five of a Gaussian's draws are as near to its mean
+INTERVAL_Z = 1.2815515655446004  # standard deviations: an 80 % interval of a Gaussian
 
 
 @dataclass(frozen=True, eq=False)

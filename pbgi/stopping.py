@@ -124,7 +124,7 @@ class MaxTrials(_Combinable):
         n = sum(not trial.external for trial in situation.trials)
         if n < self.n:
             return None
-        return StopReason("MaxTrials", f"{n} trials have been handed out, the most asked for", {"trials": float(n)})
+        return StopReason("MaxTrials", f"Reached the limit of {n} trials", {"trials": float(n)})
 
 
 @checks_arguments

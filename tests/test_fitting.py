@@ -142,7 +142,7 @@ def test_no_points_no_predictions():
 
 
 def test_nothing_is_believed_before_the_first_value():
-    with pytest.raises(InvalidInputError, match="a completed trial and a parameter to stand on; got 0 completed"):
+    with pytest.raises(InvalidInputError, match="one completed trial and one parameter that varies; got 0 completed"):
         Optimizer(SPACE).predict([{"x": 0.5, "y": 0.5}])
     with pytest.raises(InvalidInputError, match="x"):
         told(5).predict([{"y": 0.5}])

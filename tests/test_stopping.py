@@ -170,7 +170,7 @@ def test_trials_handed_out_count_and_others_do_not():
     assert rule.reason(situation(history)) is None
     history.add_running({"x": 0.7})
     reason = rule.reason(situation(history))
-    assert reason == StopReason("MaxTrials", "3 trials have been handed out, the most asked for", {"trials": 3.0})
+    assert reason == StopReason("MaxTrials", "Reached the limit of 3 trials", {"trials": 3.0})
     assert str(reason) == reason.message
 
 

@@ -112,7 +112,7 @@ def _add_outlook(made: go.Figure, found: Outlook, start: float, words: str) -> N
         fill="toself",
         fillcolor=faint(GREEN, 0.2),
         line={"width": 0},
-        name="four in five outcomes",
+        name="80 % interval",
         hoverinfo="skip",
     )
     made.add_scatter(

@@ -37,7 +37,7 @@ class Outlook:
     Attributes:
         extra: (k,) How much more is spent, from 0 on.
         expected: (k,) The expected best value by then.
-        low: (k,) The worse end of what four in five games find.
+        low: (k,) The worse end of an 80 % interval of what games find.
         high: (k,) The better end.
         n_boxes: How many points were taken for boxes.
     """

@@ -41,7 +41,7 @@ OUTLOOK = Plot(
     best_value.OUTLOOK,
     best_value.draw_outlook,
     "The expected best value after spending so much more, if the best points the model knows of are tried in the best "
-    "order; four in five outcomes lie in the band. It counts on the model being right, and on nothing new being "
+    "order; the band is an 80 % interval. It counts on the model being right, and on nothing new being "
     "learned on the way.",
 )
 SPENDING = Plot(

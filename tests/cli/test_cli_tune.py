@@ -46,7 +46,7 @@ def test_maximize_and_number_of_trials(tmp_path, capfd):
     said, _ = tune(capfd, write_job(tmp_path, 'trials = 4\ndirection = "maximize"\n' + ECHO))
     assert said["best"]["value"] == max(trial.value for trial in trials_in(tmp_path / "job.db"))
     assert said["trials"] == {"complete": 4, "failed": 0, "running": 0}
-    assert said["stop_reason"] == "4 trials have been handed out, the most asked for"
+    assert said["stop_reason"] == "Reached the limit of 4 trials"
 
 
 def test_running_again_goes_on(tmp_path, capfd):
@@ -233,7 +233,7 @@ def test_progress_elsewhere_is_a_line_per_trial(tmp_path):
     job = write_job(tmp_path, "trials = 3\n" + ECHO)
     err = run("tune", job).stderr
     assert re.findall(r"^trial (\d+): value \S+, cost \S+$", err, re.MULTILINE) == ["0", "1", "2"]
-    assert err.endswith("ended: 3 trials have been handed out, the most asked for\n")
+    assert err.endswith("ended: Reached the limit of 3 trials\n")
     assert "\x1b" not in err
     assert run("tune", job, "--quiet").stderr == ""
 

@@ -67,7 +67,7 @@ class PBGISampler(BaseSampler):
             parameters that are chosen together; by default learned.
         n_startup_trials: Points before the model takes over; see `pbgi.Optimizer`.
         independent_sampler: For parameters that are not in all completed trials; by default uniformly at random.
-        seed: Of all randomness. Workers may share it. If not given, one is drawn.
+        seed: Random seed. Workers may share it. Drawn from the operating system if not given.
         stop: When `GittinsStopCallback` stops the study; by default the policy's own rule, see `pbgi.Optimizer`.
         model: What is assumed of the objective; see `pbgi.Optimizer`.
         search_space: Names to distributions of the parameters to choose together. If not given, they are those that all
