@@ -156,12 +156,17 @@ def test_multiplying_costs_changes_nothing(scale):
         assert distance(a, b, plain.space) <= 1e-6
 
 
-@pytest.mark.parametrize(("scale", "shift"), [(1e-6, 0.0), (3.0, -40.0), (1e5, 1e6)])
-def test_rescaling_and_shifting_the_objective_changes_nothing(scale, shift):
-    plain, moved = Optimizer(PLANE, budget=1000, seed=6), Optimizer(PLANE, budget=1000, seed=6)
+@pytest.mark.parametrize("policy", [None, pbgi.LogEIPC(), pbgi.Thompson()])
+@pytest.mark.parametrize(
+    ("scale", "shift"), [(1e-6, 0.0), (3.0, -40.0), (1e6, 0.0), (1e5, 1e6), (1e6, 1e6), (1.0, 100.0), (-0.1, 7.0)]
+)
+def test_rescaling_and_shifting_the_objective_changes_nothing(scale, shift, policy):
+    plain = Optimizer(PLANE, budget=1000, policy=policy, seed=6)
+    direction = "minimize" if scale > 0 else "maximize"
+    moved = Optimizer(PLANE, budget=1000, policy=policy, direction=direction, seed=6)
     there = run(moved, 16, value=lambda p: scale * bowl(p) + shift)
     for a, b in zip(run(plain, 16), there, strict=True):
-        assert distance(a, b, plain.space) <= 1e-6
+        assert distance(a, b, plain.space) <= 1e-9
 
 
 # Budgets --------------------------------------------------------------------------------------------------------------
