@@ -82,7 +82,8 @@ class PosteriorMean(MCSampler):
 
     def forward(self, posterior: Any) -> torch.Tensor:
         """The mean."""
-        return posterior.mean.unsqueeze(0)
+        mean: torch.Tensor = posterior.mean
+        return mean.unsqueeze(0)
 
 
 def acquisitions(surrogate: Surrogate) -> list[tuple[str, int, Any]]:

@@ -6,12 +6,13 @@ import numpy as np
 from timing import median_seconds, report
 
 from pbgi import gittins_index_and_grad, inverse_log_h, log_h
+from pbgi.arrays import Floats
 
 N = 10_000
 BISECTION_STEPS = 100
 
 
-def bisection(log_ratio: np.ndarray) -> np.ndarray:
+def bisection(log_ratio: Floats) -> Floats:
     """The root of log_h by halving a bracket that holds for every point, as the paper's code finds it."""
     low, high = np.full_like(log_ratio, -60.0), np.full_like(log_ratio, 1e4)
     for _ in range(BISECTION_STEPS):

@@ -81,7 +81,8 @@ class Engine:
         start = now()
         trial = self._optimizer.ask()
         asked = now() - start
-        value, cost = self._problem([trial.params[name] for name in self._names])
+        point: list[Any] = [trial.params[name] for name in self._names]
+        value, cost = self._problem(point)
         start = now()
         self._optimizer.tell(trial, value, cost=cost)
         return asked + now() - start

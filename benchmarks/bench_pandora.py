@@ -2,6 +2,7 @@
 
 import resource
 import sys
+from functools import partial
 
 import numpy as np
 from timing import median_seconds, report
@@ -24,7 +25,7 @@ def main() -> int:
         total = sum(box.expected_cost for box in boxes)
         for share in SHARES:
             budget = max(share * total, 6.0)
-            seconds = median_seconds({"solve": lambda b=boxes, x=budget: solve(b, budget=x)}, repeats)["solve"]
+            seconds = median_seconds({"solve": partial(solve, boxes, budget=budget)}, repeats)["solve"]
             met.append(report(f"{n} Gaussian boxes, budget {budget / total:.1%} of all", seconds, limit, "s"))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     met.append(report("peak memory of the process", peak, 1.0, "GB"))

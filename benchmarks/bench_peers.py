@@ -21,7 +21,7 @@ from pathlib import Path
 
 from peer_jobs import Interpreters, Job, done_in, quality_jobs, run_all
 from peer_problems import PROBLEMS
-from peer_tables import show, summarise
+from peer_tables import show, summarize
 from peers import PEERS
 
 HERE = Path(__file__).parent
@@ -69,7 +69,7 @@ def main() -> int:
         if not arguments.no_speed:
             run_all(list(speed_jobs(peers)), interpreters, arguments.raw, 1)
     runs = done_in(arguments.raw)
-    summary = summarise(runs)
+    summary = summarize(runs)
     show(summary)
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
     arguments.json.write_text(json.dumps(summary, indent=1) + "\n")

@@ -44,7 +44,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 
 class Problem:
-    """A smooth random function on the unit cube, to be minimised, and the cost of a point."""
+    """A smooth random function on the unit cube, to be minimized, and the cost of a point."""
 
     def __init__(self, d: int) -> None:
         rng = np.random.default_rng(d)
@@ -103,7 +103,7 @@ class OptunaGP:
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._optuna = optuna
-        self._space = {f"x{k}": optuna.distributions.FloatDistribution(0.0, 1.0) for k in range(d)}
+        self._space: dict[str, Any] = {f"x{k}": optuna.distributions.FloatDistribution(0.0, 1.0) for k in range(d)}
         self._study = optuna.create_study(sampler=optuna.samplers.GPSampler(seed=0))
         self._trial: Any = None
 
@@ -140,10 +140,10 @@ class BoTorchLogEI:
     def suggest(self) -> list[float]:
         """As the contestant finds it."""
         import torch
-        from botorch.acquisition import LogExpectedImprovement
+        from botorch.acquisition.analytic import LogExpectedImprovement
         from botorch.fit import fit_gpytorch_mll
         from botorch.models import SingleTaskGP
-        from botorch.optim import optimize_acqf
+        from botorch.optim.optimize import optimize_acqf
         from gpytorch.mlls import ExactMarginalLogLikelihood
 
         X, y = torch.tensor(self._x, dtype=torch.float64), torch.tensor(self._y, dtype=torch.float64)[:, None]
@@ -222,7 +222,8 @@ def against_peers(results: dict[str, Any]) -> list[bool]:
 
         torch.set_num_threads(1)  # of this process only
     warnings.simplefilter("ignore")  # of the peers, about what they do not like in their own data
-    rows, met = [], []
+    rows: list[dict[str, Any]] = []
+    met = []
     for d, n in TARGETS:
         seconds = seconds_of(names, d, n)
         rows.append({"d": d, "n": n, **{name: statistics.median(times) for name, times in seconds.items()}})

@@ -1,6 +1,6 @@
 """The picture of `bench_peers.py`: regret against money spent on each problem, and seconds per suggestion.
 
-Lines are medians over seeds. Contestants of one package share a colour (of a palette that colour-blind readers can tell
+Lines are medians over seeds. Contestants of one package share a color (of a palette that color-blind readers can tell
 apart); the second of them is dashed. Needs matplotlib.
 """
 
@@ -17,7 +17,7 @@ from peer_tables import OURS, best_at, of_kind
 from peers import PEERS
 
 mpl.use("Agg")
-# Colour and dashes.
+# Color and dashes.
 STYLES = {
     "pbgi": ("#000000", "-"),
     "random": ("#999999", ":"),
@@ -54,13 +54,13 @@ def draw(runs: Sequence[Mapping[str, Any]], summary: Mapping[str, Any], path: Pa
 
 def curves(axes: Axes, runs: Sequence[Mapping[str, Any]], problem: str) -> None:
     ends = {}
-    for peer, (colour, dashes) in STYLES.items():
+    for peer, (color, dashes) in STYLES.items():
         mine = [[best_at(run, share) for share in GRID] for run in runs if run["peer"] == peer]
         if mine:
             median = np.median(mine, axis=0)
             ends[peer] = median[-1]
             width = 2.6 if peer == OURS else 1.4
-            axes.plot(100.0 * GRID, median, dashes, color=colour, linewidth=width, drawstyle="steps-post")
+            axes.plot(100.0 * GRID, median, dashes, color=color, linewidth=width, drawstyle="steps-post")
     axes.set(title=problem, xlabel="budget spent, %", ylabel="median regret", yscale="log")
     if ends.get("random"):
         axes.set_ylim(bottom=max(0.7 * min(ends.values()), LEAST * ends["random"]))
@@ -74,8 +74,8 @@ def bars(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
     for k, row in enumerate(rows):
         medians = [row["peers"].get(peer, {}).get("median", np.nan) for peer in peers]
         places = np.arange(len(peers)) - 0.4 + (k + 0.5) * height
-        colours = [STYLES[peer][0] for peer in peers]
-        axes.barh(places, medians, height, color=colours, alpha=0.55 + 0.45 * k)
+        colors = [STYLES[peer][0] for peer in peers]
+        axes.barh(places, medians, height, color=colors, alpha=0.55 + 0.45 * k)
     axes.set_yticks(range(len(peers)), [PEERS[peer].title for peer in peers])
     sizes = "; ".join(f"d = {row['d']}, n = {row['n']}" for row in rows)
     axes.set(title="Seconds per suggestion", xscale="log", xlabel=f"processor seconds\n({sizes}: darker)")
@@ -88,9 +88,9 @@ def bars(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
 def legend(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
     """Names with their number of seeds."""
     axes.axis("off")
-    for peer, (colour, dashes) in STYLES.items():
+    for peer, (color, dashes) in STYLES.items():
         seeds = max((row["seeds"] for row in rows if row["peer"] == peer), default=0)
         if seeds:
             width = 2.6 if peer == OURS else 1.4
-            axes.plot([], [], dashes, color=colour, linewidth=width, label=f"{PEERS[peer].title} ({seeds} seeds)")
+            axes.plot([], [], dashes, color=color, linewidth=width, label=f"{PEERS[peer].title} ({seeds} seeds)")
     axes.legend(loc="center", frameon=False)

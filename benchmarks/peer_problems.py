@@ -30,7 +30,7 @@ N_TRIALS = 40
 
 @dataclass(frozen=True)
 class PeerProblem:
-    """To be minimised.
+    """To be minimized.
 
     Attributes:
         space: Names to parameters.
@@ -97,7 +97,7 @@ def network_value(params: Mapping[str, Any]) -> tuple[float, float]:
 
 def network(seed: int) -> PeerProblem:  # noqa: ARG001 (it is where it is)
     """The mixed space: a rate, two integers and a choice."""
-    space = {
+    space: dict[str, pbgi.Float | pbgi.Integer | pbgi.Categorical] = {
         "rate": pbgi.Float(1e-4, 1.0, log=True),
         "layers": pbgi.Integer(*LAYERS),
         "width": pbgi.Integer(*WIDTHS, log=True),

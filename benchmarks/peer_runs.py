@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,10 @@ def quality(job: Mapping[str, Any]) -> dict[str, Any]:
     problem = problem_of(job)
     budget = problem.budget * job.get("share", 1.0)
     peer = PEERS[job["peer"]].make(Task(problem.space, budget, N_TRIALS, job["seed"]))
-    values, regrets, costs, error, spent = [], [], [], None, 0.0
+    values: list[float] = []
+    regrets: list[float] = []
+    costs: list[float] = []
+    error, spent = None, 0.0
     try:
         while spent < budget and len(regrets) < problem.max_trials:
             params = peer.ask()
@@ -71,8 +74,11 @@ def speed(job: Mapping[str, Any]) -> dict[str, Any]:
     problem = Problem(d)
     peer = PEERS[job["peer"]].make(Task(dict.fromkeys(names, pbgi.Float(0.0, 1.0)), 1000.0, 2 * n, job["seed"]))
     peer.remember([(dict(zip(names, x, strict=True)), *problem(x)) for x in problem.points(n - 1)])
-    params, seconds = peer.ask(), []
+    seconds: list[float] = []
+    params = peer.ask()
     for _ in range(job["repeats"]):
+        if params is None:
+            break
         outcome = problem(list(params.values()))
         start = time.process_time()
         peer.tell(params, *outcome)
@@ -109,7 +115,8 @@ def run_apart(python: str, job: Mapping[str, Any]) -> dict[str, Any]:
 def main() -> int:
     job = json.loads(sys.argv[1])
     warnings.simplefilter("ignore")  # of the packages, about their own parts
-    outcome = {"quality": quality, "speed": speed, "versions": lambda _: versions()}[job["kind"]](job)
+    kinds: dict[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {"quality": quality, "speed": speed}
+    outcome = versions() if job["kind"] == "versions" else kinds[job["kind"]](job)
     print(json.dumps(outcome), flush=True)
     return 0
 

@@ -52,7 +52,7 @@ def scores_of(runs: Sequence[Run]) -> Scores:
 # The summary -----------------------------------------------------------------------------------------------------
 
 
-def summarise(runs: Sequence[Run]) -> dict[str, Any]:
+def summarize(runs: Sequence[Run]) -> dict[str, Any]:
     """Everything that the tables show, as plain data."""
     scores = scores_of(runs)
     peers = [name for name in PEERS if any(name in row for row in scores.values())]

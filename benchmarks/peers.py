@@ -1,6 +1,6 @@
 """Optimizers of other packages, and ours, behind one small interface: ask for parameters, tell a value and a cost.
 
-Every one of them minimises, with the settings that its package gives by default; what had to be decided is said at its
+Every one of them minimizes, with the settings that its package gives by default; what had to be decided is said at its
 class. A package is imported when its optimizer is made, so that those that are missing are missed by nobody else.
 Points that were not asked for may be told too: that is how an optimizer gets a past.
 """
@@ -155,7 +155,7 @@ class AxPeer(Peer):
         from ax.api.configs import ChoiceParameterConfig, RangeParameterConfig
 
         if isinstance(parameter, pbgi.Categorical):
-            choices = list(parameter.choices)
+            choices: list[Any] = list(parameter.choices)
             return ChoiceParameterConfig(name=name, parameter_type="str", values=choices, is_ordered=False)
         return RangeParameterConfig(
             name=name,

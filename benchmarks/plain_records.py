@@ -1,4 +1,4 @@
-"""Reads files of plain data in Python's serialisation format, and nothing but plain data.
+"""Reads files of plain data in Python's serialization format, and nothing but plain data.
 
 The tables of `real_tables.py` come in that format. Python's own reader runs whatever code a file asks it to run; this
 one knows lists, dicts, strings and floats, has no way of naming a function, and refuses a file that asks for more.

@@ -23,7 +23,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import replace
 from functools import cache
@@ -59,7 +59,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 
 class Setting(NamedTuple):
-    """A problem, the way it is optimised, and the seed of both."""
+    """A problem, the way it is optimized, and the seed of both."""
 
     function: str
     d: int
@@ -76,7 +76,7 @@ class Setting(NamedTuple):
 
     @property
     def problem(self) -> tuple[str, int, bool, str, float]:
-        """What is optimised."""
+        """What is optimized."""
         return self[:5]
 
 
@@ -141,7 +141,7 @@ def final_regret(setting: Setting) -> float:
         evaluate,
         space_of(d, setting.integers),
         budget=budget(d, setting.cost, setting.n_trials),
-        cost=pbgi.UniformCost() if setting.cost == "uniform" else pbgi.KnownCost(price, vectorised=True),
+        cost=pbgi.UniformCost() if setting.cost == "uniform" else pbgi.KnownCost(price, vectorized=True),
         policy=policy_of(setting),
         model=model_named(setting.model, d),
         n_startup_trials=n_startup_of(setting),
@@ -224,7 +224,7 @@ class Comparison(NamedTuple):
 def compared(regrets: Mapping[Setting, float], field: str, names: tuple[str, ...], title: str) -> Comparison:
     found: dict[tuple[Any, ...], dict[int, tuple[float, ...]]] = {}
     for setting in regrets:
-        contestants = [setting._replace(**{field: name}) for name in names]
+        contestants = [Setting(**setting._asdict() | {field: name}) for name in names]
         if all(contestant in regrets for contestant in contestants):
             row = tuple(regrets[contestant] for contestant in contestants)
             found.setdefault(setting.problem, {})[setting.seed] = row
@@ -268,14 +268,15 @@ def standing(comparison: Comparison, problems: Sequence[tuple[Any, ...]]) -> tup
 def groups_of(problems: Mapping[tuple[Any, ...], Any]) -> dict[str, list[tuple[Any, ...]]]:
     """All problems, and those that share one of their properties, where they differ in it."""
     groups = {"all": list(problems)}
-    for words in (
-        lambda p: p[0],
+    kinds_of: tuple[Callable[[tuple[Any, ...]], str], ...] = (
+        lambda p: str(p[0]),
         lambda p: f"d = {p[1]}",
         lambda p: f"{p[0]}, d = {p[1]}",
         lambda p: "noisy" if p[2] else "exact",
         lambda p: f"{p[3]} cost",
         lambda p: f"values x {p[4]:g}",
-    ):
+    )
+    for words in kinds_of:
         kinds = dict.fromkeys(map(words, problems))
         if len(kinds) > 1:
             groups |= {kind: [p for p in problems if words(p) == kind] for kind in kinds}
@@ -284,7 +285,8 @@ def groups_of(problems: Mapping[tuple[Any, ...], Any]) -> dict[str, list[tuple[A
 
 def in_words(problem: tuple[Any, ...]) -> str:
     function, d, noisy, cost, scale = problem
-    return f"{function}, d = {d}, {'noisy' if noisy else 'exact'}, {cost} cost" + (f", x {scale:g}" * (scale != 1.0))
+    scaled = "" if scale == 1.0 else f", x {scale:g}"
+    return f"{function}, d = {d}, {'noisy' if noisy else 'exact'}, {cost} cost{scaled}"
 
 
 def main() -> int:

@@ -2,7 +2,7 @@
 
 Random data sets (d = 2 to 16, n = 5 to 200; draws from Gaussian processes, Ackley, Levy, Rosenbrock; points at random,
 or at random and then by the optimizer; some with noise) are fitted by `fit_gp`, from the default start (cold) and from
-the fit of all but the last point (warm). SciPy's L-BFGS-B minimises the same objective with the same bounds from the
+the fit of all but the last point (warm). SciPy's L-BFGS-B minimizes the same objective with the same bounds from the
 default start and from four draws of the priors, and its best counts. A fit may fall short of it by 1e-3 nats.
 
     python benchmarks/quality_fit.py                    200 data sets, both models, some minutes
@@ -27,11 +27,12 @@ from threadpoolctl import threadpool_limits
 from timing import report
 
 import pbgi
+from pbgi.arrays import Floats
 from pbgi.gp.algebra import prepare
 from pbgi.gp.config import GammaPrior, GPConfig, Hyperparameters, Prior, log_bounds, log_parameters
 from pbgi.gp.fit import DEFAULT_LENGTH_SCALE, DEFAULT_NOISE, MapObjective, fit_gp
 
-Function = Callable[[np.ndarray], np.ndarray]
+Function = Callable[[Floats], Floats]
 
 DIMENSIONS = (2, 4, 8, 16)
 FEWEST, MOST = 5, 200  # points
@@ -46,29 +47,33 @@ N_PRIOR_STARTS = 4
 CONFIGS = {"default": GPConfig(), "paper": GPConfig.paper()}
 
 
-# Objectives on the unit cube, to be minimised, scaled as in the paper; the optimum of the named ones is zero ----------
+# Objectives on the unit cube, to be minimized, scaled as in the paper; the optimum of the named ones is zero ----------
 
 
-def ackley(X: np.ndarray) -> np.ndarray:
+def ackley(X: Floats) -> Floats:
     """On [-1, 1]^d."""
     Z = 2.0 * X - 1.0
     waves = np.exp(np.cos(2.0 * np.pi * Z).mean(axis=-1))
-    return np.maximum(20.0 - 20.0 * np.exp(-0.2 * np.sqrt((Z**2).mean(axis=-1))) + np.e - waves, 0.0)
+    value: Floats = 20.0 - 20.0 * np.exp(-0.2 * np.sqrt((Z**2).mean(axis=-1))) + np.e - waves
+    return np.maximum(value, 0.0)
 
 
-def levy(X: np.ndarray) -> np.ndarray:
+def levy(X: Floats) -> Floats:
     """On [-10, 10]^d, divided by 100."""
     W = 1.0 + (20.0 * X - 11.0) / 4.0
     first, last = W[..., 0], W[..., -1]
     inner = ((W[..., :-1] - 1.0) ** 2 * (1.0 + 10.0 * np.sin(np.pi * W[..., :-1] + 1.0) ** 2)).sum(axis=-1)
     edges = np.sin(np.pi * first) ** 2 + (last - 1.0) ** 2 * (1.0 + np.sin(2.0 * np.pi * last) ** 2)
-    return (edges + inner) / 100.0
+    value: Floats = (edges + inner) / 100.0
+    return value
 
 
-def rosenbrock(X: np.ndarray) -> np.ndarray:
+def rosenbrock(X: Floats) -> Floats:
     """On [-5, 10]^d, divided by 1e5."""
     Z = 15.0 * X - 5.0
-    return (100.0 * (Z[..., 1:] - Z[..., :-1] ** 2) ** 2 + (1.0 - Z[..., :-1]) ** 2).sum(axis=-1) / 1e5
+    terms = 100.0 * (Z[..., 1:] - Z[..., :-1] ** 2) ** 2 + (1.0 - Z[..., :-1]) ** 2
+    value: Floats = terms.sum(axis=-1) / 1e5
+    return value
 
 
 NAMED: dict[str, Function] = {"ackley": ackley, "levy": levy, "rosenbrock": rosenbrock}
@@ -77,7 +82,8 @@ OBJECTIVES = ("gp draw", *NAMED)
 
 def gp_draw(d: int, rng: np.random.Generator) -> Function:
     """A draw from a Matern-5/2 process by random features: frequencies are multivariate t with 5 degrees of freedom."""
-    length_scales = np.exp(rng.uniform(*np.log(LENGTH_SCALES), d))
+    shortest, longest = np.log(LENGTH_SCALES)
+    length_scales = np.exp(rng.uniform(shortest, longest, d))
     radii = np.sqrt(5.0 / rng.chisquare(5.0, N_FEATURES))
     frequencies = rng.standard_normal((d, N_FEATURES)) * radii / length_scales[:, None]
     phases, weights = rng.uniform(0.0, 2.0 * np.pi, N_FEATURES), rng.standard_normal(N_FEATURES)
@@ -93,10 +99,10 @@ class DataSet:
 
     number: int
     objective: str
-    stage: str  # "random", or "optimised": the last points were chosen by the optimizer
+    stage: str  # "random", or "optimized": the last points were chosen by the optimizer
     noisy: bool
-    X: np.ndarray = field(repr=False)
-    y: np.ndarray = field(repr=False)
+    X: Floats = field(repr=False)
+    y: Floats = field(repr=False)
 
     @property
     def label(self) -> str:
@@ -109,14 +115,14 @@ def data_set(number: int, rng: np.random.Generator) -> DataSet:
     """The data set with this number: dimensions and objectives take turns, the rest is drawn."""
     d, objective = DIMENSIONS[number % 4], OBJECTIVES[number // 4 % 4]
     n = round(math.exp(rng.uniform(math.log(FEWEST), math.log(MOST))))
-    stage, noisy = str(rng.choice(["random", "optimised"])), bool(rng.random() < NOISY_SHARE)
+    stage, noisy = str(rng.choice(["random", "optimized"])), bool(rng.random() < NOISY_SHARE)
     function = gp_draw(d, rng) if objective == "gp draw" else NAMED[objective]
     noise = NOISE * float(np.std(function(rng.random((1000, d))))) if noisy else 0.0
-    n_steps = min(n // 2, MOST_STEPS) if stage == "optimised" else 0
+    n_steps = min(n // 2, MOST_STEPS) if stage == "optimized" else 0
     X = rng.random((n - n_steps, d))
     y = -function(X) + noise * rng.standard_normal(len(X))
     if n_steps:
-        X, y = optimised(X, y, lambda x: float(-function(x) + noise * rng.standard_normal()), n_steps, rng)
+        X, y = optimized(X, y, lambda x: float(-function(x) + noise * rng.standard_normal()), n_steps, rng)
     return DataSet(number, objective, stage, noisy, X, y)
 
 
@@ -124,9 +130,9 @@ def cube(d: int) -> pbgi.Space:
     return pbgi.Space({f"x{k}": pbgi.Float(0.0, 1.0) for k in range(d)})
 
 
-def optimised(
-    X: np.ndarray, y: np.ndarray, evaluate: Callable[[np.ndarray], float], n_steps: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+def optimized(
+    X: Floats, y: Floats, evaluate: Callable[[Floats], float], n_steps: int, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
     """The same points and those of so many steps of the optimizer, at uniform cost."""
     space = cube(X.shape[1])
     optimizer = pbgi.Optimizer(
@@ -169,7 +175,7 @@ class Reference(NamedTuple):
 
 
 def scipy_fit(data: DataSet, config: GPConfig, rng: np.random.Generator) -> Reference:
-    prepared = prepare(data.X, data.y, None, standardise=True)
+    prepared = prepare(data.X, data.y, None, standardize=True)
     d = data.X.shape[1]
     objective, bounds = MapObjective(prepared.X, prepared.values, prepared.categorical, config), log_bounds(d, config)
     default = Hyperparameters((DEFAULT_LENGTH_SCALE,) * d, 1.0, DEFAULT_NOISE)
@@ -230,14 +236,15 @@ def compare(number: int, seed: int) -> list[Fit]:
     return rows
 
 
-def summarise(fits: list[Fit], n_worst: int) -> tuple[list[dict[str, Any]], list[bool]]:
+def summarize(fits: list[Fit], n_worst: int) -> tuple[list[dict[str, Any]], list[bool]]:
     """Print shares, times and the worst fits."""
-    table, met = [], []
+    table: list[dict[str, Any]] = []
+    met = []
     print(f"{'model':<9}{'start':<7}{'reached':>9}{'better':>9}{'worst short':>13}{'SciPy time / time':>19}")
     for model in CONFIGS:
         for start in ("cold", "warm"):
             chosen = [fit for fit in fits if (fit.model, fit.start) == (model, start)]
-            row = {
+            row: dict[str, Any] = {
                 "model": model,
                 "start": start,
                 "reached": float(np.mean([fit.short <= SHORT for fit in chosen])),
@@ -285,9 +292,9 @@ def main() -> int:
             print(f" SciPy: {reached}")
         return 0
     print(f"log posterior of fits, {arguments.sets} data sets, seed {arguments.seed}, one thread\n")
-    table, met = summarise(fits, arguments.worst)
+    table, met = summarize(fits, arguments.worst)
     if arguments.json:
-        results = {"pbgi": pbgi.__version__, "numpy": np.__version__, "processors": os.cpu_count()}
+        results: dict[str, Any] = {"pbgi": pbgi.__version__, "numpy": np.__version__, "processors": os.cpu_count()}
         results |= {"seed": arguments.seed, "summary": table, "fits": [fit._asdict() for fit in fits]}
         arguments.json.write_text(json.dumps(results | {"targets_met": all(met)}, indent=2) + "\n")
     return 0 if all(met) else 1

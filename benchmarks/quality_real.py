@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 from peer_jobs import Interpreters, done_in, quality_jobs, run_all
-from real_report import section, summarise, target_lines
+from real_report import section, summarize, target_lines
 from real_tables import TABLES, write_tables
 
 HERE = Path(__file__).parent
@@ -48,7 +48,7 @@ def main() -> int:
         seeds = {peer: min(arguments.seeds, SEEDS[peer]) for peer in interpreters.installed(arguments.peers)}
         jobs = list(quality_jobs(seeds, arguments.tables, arguments.share))
         run_all(jobs, interpreters, arguments.raw, arguments.jobs)
-    summary = summarise(done_in(arguments.raw))
+    summary = summarize(done_in(arguments.raw))
     print(section(summary), "\nTargets\n", *target_lines(summary), sep="\n")
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
     arguments.json.write_text(json.dumps(summary, indent=1) + "\n")

@@ -49,7 +49,7 @@ RATIO_SHARES = (0.5, 1.0)
 # The summary -----------------------------------------------------------------------------------------------------
 
 
-def summarise(runs: Sequence[Run]) -> dict[str, Any]:
+def summarize(runs: Sequence[Run]) -> dict[str, Any]:
     """Everything that the section shows, as plain data."""
     scores = scores_of(runs)
     scores = {key: scores[key] for key in sorted(scores, key=lambda key: (list(TABLES).index(key[0]), key[1]))}

@@ -43,7 +43,7 @@ class Collection:
     Attributes:
         folder: Of its files in the package.
         metric: The name of the outcome there.
-        larger_is_better: It is a percentage, and what is missing to 100 is minimised.
+        larger_is_better: It is a percentage, and what is missing to 100 is minimized.
         columns: Names to levels, in the order of the digits by which a configuration is called.
     """
 
@@ -83,7 +83,7 @@ TABLES = {
 
 @dataclass(frozen=True)
 class Table:
-    """All configurations of a space with what came of them; to be minimised.
+    """All configurations of a space with what came of them; to be minimized.
 
     Attributes:
         names: Of the d columns.

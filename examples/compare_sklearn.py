@@ -61,7 +61,7 @@ SPACE = {
     "min_samples_leaf": pbgi.Integer(1, 100, log=True),
     "l2_regularization": pbgi.Float(1e-4, 100.0, log=True),
 }
-COLOURS = {"GittinsSearchCV": "#0072B2", "RandomizedSearchCV": "#D55E00", "HalvingRandomSearchCV": "#009E73"}
+COLORS = {"GittinsSearchCV": "#0072B2", "RandomizedSearchCV": "#D55E00", "HalvingRandomSearchCV": "#009E73"}
 SMALLEST = 47  # samples in the first round of halving: a ninth of 423
 SHARES = (0.25, 0.5, 1.0)  # of the budget, in the table
 
@@ -224,11 +224,11 @@ def draw(runs: list[dict[str, Any]], budget: float, path: Path) -> None:
     seconds = np.linspace(0.0, budget, 201)
     titles = {"cv_loss": "Three-fold cross-validation", "held_out_loss": "On the quarter that was held out"}
     for axes, (key, title) in zip(panels, titles.items(), strict=True):
-        for name, colour in COLOURS.items():
+        for name, color in COLORS.items():
             own = [run for run in runs if run["method"] == name]
             low, mid, high = np.array([quartiles(own, key, second) for second in seconds]).T
-            axes.fill_between(seconds, low, high, color=colour, alpha=0.15, lw=0, step="post")
-            axes.step(seconds, mid, color=colour, lw=2.2, where="post", label=name)
+            axes.fill_between(seconds, low, high, color=color, alpha=0.15, lw=0, step="post")
+            axes.step(seconds, mid, color=color, lw=2.2, where="post", label=name)
         axes.set(xlabel="processor seconds of fitting and scoring", ylabel="log loss (nats)", title=title)
         axes.set(xlim=(0.0, budget), ylim=limits(runs, key, budget))
         axes.grid(visible=True, color="#dddddd", lw=0.6)

@@ -59,7 +59,7 @@ def draw(result: pbgi.Result, path: Path) -> None:
 
     from pbgi.report import draw_best_value
 
-    blue, orange = "#0072B2", "#D55E00"  # apart for colour-blind readers too
+    blue, orange = "#0072B2", "#D55E00"  # apart for color-blind readers too
     figure, (where, when) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     temperatures, minutes = np.linspace(160, 280, 80), np.geomspace(15, 90, 80)
     wasted = [[waste({"temperature": t, "minutes": m}) for t in temperatures] for m in minutes]

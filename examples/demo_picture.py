@@ -11,7 +11,7 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-COLOURS = {PBGI: "#0072B2", RANDOM: "#D55E00"}  # apart for colour-blind readers too
+COLORS = {PBGI: "#0072B2", RANDOM: "#D55E00"}  # apart for color-blind readers too
 OFF_THE_PICTURE = 1e3
 TIMES_WORST = 3.0  # losses shown, of the worse of the two at the end: what lies above was over in a moment
 
@@ -46,7 +46,7 @@ def draw_progress(axes: Axes, trials: Mapping[str, Sequence[Finished]], budget: 
     """The best loss so far, before the quartiles of other races."""
     courses = {name: Course.of(own) for name, own in trials.items()}
     for name, course in courses.items():
-        draw_course(axes, course, budget, color=COLOURS[name], lw=3.0, label=f"{name}: {shown(course.loss).strip()}")
+        draw_course(axes, course, budget, color=COLORS[name], lw=3.0, label=f"{name}: {shown(course.loss).strip()}")
     if others:
         draw_others(axes, others)
     axes.legend(frameon=False, loc="upper right")
@@ -61,12 +61,12 @@ def draw_progress(axes: Axes, trials: Mapping[str, Sequence[Finished]], budget: 
 def draw_others(axes: Axes, others: Races) -> None:
     """Of each contestant, where the middle half of the races was."""
     seconds = np.linspace(0.0, others.budget, 601)
-    for name, colour in COLOURS.items():
+    for name, color in COLORS.items():
         courses = [race.courses()[name] for race in others.races]
         losses = [[course.loss_after(second) for second in seconds] for course in courses]
         # Of an even number it takes a loss that there was, for the mean with one that is infinite says nothing.
         low, high = np.minimum(np.quantile(losses, (0.25, 0.75), axis=0, method="inverted_cdf"), OFF_THE_PICTURE)
-        axes.fill_between(seconds, low, high, color=colour, alpha=0.18, lw=0, step="post", zorder=1)
+        axes.fill_between(seconds, low, high, color=color, alpha=0.18, lw=0, step="post", zorder=1)
     told = f"the middle half of {len(others.races)} races (pbgi {others.version})"
     axes.fill_between([], [], [], color="grey", alpha=0.3, lw=0, label=told)
 
@@ -80,8 +80,8 @@ def draw_spending(axes: Axes, trials: Mapping[str, Sequence[Finished]]) -> None:
     """A bar for each contestant, cut into its trials; hatched where a trial has no loss."""
     for row, (name, own) in enumerate(trials.items()):
         for trial in own:
-            lost = {"facecolor": "white", "hatch": "/////", "edgecolor": COLOURS[name], "lw": 0.5}
-            had = {"facecolor": COLOURS[name], "edgecolor": "white", "lw": 0.4}
+            lost = {"facecolor": "white", "hatch": "/////", "edgecolor": COLORS[name], "lw": 0.5}
+            had = {"facecolor": COLORS[name], "edgecolor": "white", "lw": 0.4}
             axes.barh(
                 row, trial.cost, left=trial.spent - trial.cost, height=0.7, **(lost if trial.loss is None else had)
             )
@@ -96,11 +96,9 @@ def draw_trials(axes: Axes, trials: Mapping[str, Sequence[Finished]]) -> None:
     for name, own in trials.items():
         done = [trial for trial in own if trial.loss is not None]
         costs, losses = [trial.cost for trial in done], [trial.loss for trial in done]
-        axes.plot(
-            costs, losses, "o", color=COLOURS[name], ms=5.5, alpha=0.65, mew=0, label=f"{name}: {len(own)} trials"
-        )
+        axes.plot(costs, losses, "o", color=COLORS[name], ms=5.5, alpha=0.65, mew=0, label=f"{name}: {len(own)} trials")
         lost = [trial.cost for trial in own if trial.loss is None]
-        axes.plot(lost, [0.97] * len(lost), "x", color=COLOURS[name], ms=7, mew=2, transform=axes.get_xaxis_transform())
+        axes.plot(lost, [0.97] * len(lost), "x", color=COLORS[name], ms=7, mew=2, transform=axes.get_xaxis_transform())
     costs = [trial.cost for own in trials.values() for trial in own] or [1.0]
     losses = [trial.loss for own in trials.values() for trial in own if trial.loss is not None] or [1.0]
     axes.set(xscale="log", xlim=(0.8 * min(costs), 1.25 * max(costs)), xlabel="training of one trial (s)")

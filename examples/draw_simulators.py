@@ -25,14 +25,14 @@ from pbgi.problems.robot_pushing import (
     robot_pushing,
 )
 
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#888888"  # apart for colour-blind readers too
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#888888"  # apart for color-blind readers too
 
 # Weights drawn at random, and those of the heuristic that comes with gymnasium.
 RANDOM_WEIGHTS = (0.64, 0.27, 0.04, 0.02, 0.81, 0.91, 0.61, 0.73, 0.54, 0.94, 0.82, 0.0)
 GOOD_WEIGHTS = (0.5, 1.0, 0.4, 0.55, 0.5, 1.0, 0.5, 0.5, 0.0, 0.5, 0.05, 0.05)
 SHOWN_SEED, N_FLIGHTS = 1, 12
 STEPS_BETWEEN_POSES = 14
-# gymnasium's world: the screen, the hull and the height of the hull's centre over the pad, in its units of length.
+# gymnasium's world: the screen, the hull and the height of the hull's center over the pad, in its units of length.
 WIDTH, HEIGHT, HULL_HEIGHT = 20.0, 40.0 / 3.0, 0.6
 HULL = np.array([(-14, 17), (-17, 0), (-17, -10), (17, -10), (17, 0), (14, 17)]) / 30.0
 LEGS = [np.array([(side * 12, -8), (side * 22, -18)]) / 30.0 for side in (-1, 1)]
@@ -57,17 +57,17 @@ def position(state: Sequence[float]) -> np.ndarray:
 
 
 def draw_lander(axes: Any, step: Step, *, engine: int) -> None:
-    centre, tilt = position(step.state), step.state[4]
+    center, tilt = position(step.state), step.state[4]
     if engine == MAIN_ENGINE:
-        flame = rotated(np.array([(-8, -10), (0, -34), (8, -10)]) / 30.0, tilt) + centre
+        flame = rotated(np.array([(-8, -10), (0, -34), (8, -10)]) / 30.0, tilt) + center
         axes.fill(*flame.T, color="#F0A030", zorder=3, lw=0)
     elif engine != NOTHING:
         side = 1 if engine == LEFT_ENGINE else -1  # the engine that turns the lander to the left blows to the right
-        flame = rotated(np.array([(side * 15, 17), (side * 30, 13), (side * 15, 9)]) / 30.0, tilt) + centre
+        flame = rotated(np.array([(side * 15, 17), (side * 30, 13), (side * 15, 9)]) / 30.0, tilt) + center
         axes.fill(*flame.T, color="#F0A030", zorder=3, lw=0)
     for leg in LEGS:
-        axes.plot(*(rotated(leg, tilt) + centre).T, color="#4B3F8F", lw=1.4, zorder=4)
-    axes.fill(*(rotated(HULL, tilt) + centre).T, facecolor="#8066E6", edgecolor="#4B3F8F", lw=0.7, zorder=4)
+        axes.plot(*(rotated(leg, tilt) + center).T, color="#4B3F8F", lw=1.4, zorder=4)
+    axes.fill(*(rotated(HULL, tilt) + center).T, facecolor="#8066E6", edgecolor="#4B3F8F", lw=0.7, zorder=4)
 
 
 def draw_flights(axes: Any, weights: Sequence[float], title: str) -> None:
@@ -99,13 +99,13 @@ def ground(environment: Any) -> np.ndarray:
 # The table.
 
 
-def outline(name: str, centre: Sequence[float], angle: float) -> np.ndarray:
+def outline(name: str, center: Sequence[float], angle: float) -> np.ndarray:
     if name == "disc":
         turn = np.linspace(0, 2 * np.pi, 60)
-        return DISC_RADIUS * np.column_stack([np.cos(turn), np.sin(turn)]) + centre
+        return DISC_RADIUS * np.column_stack([np.cos(turn), np.sin(turn)]) + center
     half = (SQUARE_HALF_SIDE, SQUARE_HALF_SIDE) if name == "square" else HAND_HALF_SIDES
     corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1)]) * half
-    return rotated(corners, angle) + centre
+    return rotated(corners, angle) + center
 
 
 def recorded(params: dict) -> dict[str, np.ndarray]:
@@ -124,13 +124,13 @@ def draw_push(axes: Any, point: Sequence[float], title: str) -> None:
     value, cost = problem.evaluate(params)
     styles = {"square": BLUE, "disc": GREEN, "hand 1": ORANGE, "hand 2": "#B07AA1"}
     for name, poses in recorded(params).items():
-        colour, is_hand = styles[name], name.startswith("hand")
+        color, is_hand = styles[name], name.startswith("hand")
         first, last = poses[0], poses[-1]
-        axes.plot(*outline(name, first[:2], first[2]).T, color=colour, lw=1, ls=":", zorder=3)
+        axes.plot(*outline(name, first[:2], first[2]).T, color=color, lw=1, ls=":", zorder=3)
         for pose in poses[:: max(1, len(poses) // N_POSES)]:
-            axes.plot(*outline(name, pose[:2], pose[2]).T, color=colour, lw=0.5, alpha=0.35, zorder=2)
-        axes.plot(*poses[:, :2].T, color=colour, lw=1.8, zorder=5, label=name)
-        axes.fill(*outline(name, last[:2], last[2]).T, color=colour, alpha=0.35 if is_hand else 0.6, zorder=4, lw=0)
+            axes.plot(*outline(name, pose[:2], pose[2]).T, color=color, lw=0.5, alpha=0.35, zorder=2)
+        axes.plot(*poses[:, :2].T, color=color, lw=1.8, zorder=5, label=name)
+        axes.fill(*outline(name, last[:2], last[2]).T, color=color, alpha=0.35 if is_hand else 0.6, zorder=4, lw=0)
     for name, target in zip(("square", "disc"), TARGETS, strict=True):
         axes.plot(*target, marker="X", color=styles[name], ms=11, mec="white", zorder=6)
     axes.text(-4.1, -5.1, "targets", ha="center", va="top")

@@ -66,7 +66,7 @@ def draw(budgets: np.ndarray, solutions: list[Solution], path: Path) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    blue, orange, grey = "#0072B2", "#D55E00", "#666666"  # apart for colour-blind readers too
+    blue, orange, grey = "#0072B2", "#D55E00", "#666666"  # apart for color-blind readers too
     figure, (value, spend) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     strengths = [s.value for s in solutions]
     value.plot(budgets, strengths, color=blue, lw=2.5, label="expected strength")

@@ -113,7 +113,7 @@ def draw(optimizer: pbgi.Optimizer, ends: dict[int, float], killed: float | None
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    blue, orange, black = "#0072B2", "#D55E00", "#222222"  # apart for colour-blind readers too
+    blue, orange, black = "#0072B2", "#D55E00", "#222222"  # apart for color-blind readers too
     figure, ax = plt.subplots(figsize=(11, 3.2), layout="constrained")
     spans = sorted((ends[t.number] - t.charged, ends[t.number], t) for t in optimizer.trials if t.number in ends)
     zero, free_at = spans[0][0], []

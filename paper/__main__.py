@@ -11,9 +11,8 @@ from pbgi.errors import PbgiError
 
 if TYPE_CHECKING:
     from paper.experiments import Experiment
-    from paper.pool import Pool
+    from paper.results import Store
     from paper.specification import Run
-    from paper.store import Store
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -22,11 +21,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments[:1] == ["figures"]:
         from paper import figures
 
-        return figures.main(arguments[1:]) or 0
+        return figures.main(arguments[1:])
     if arguments[:1] == ["table"]:
-        from paper import summary
+        from paper import page
 
-        return summary.main(arguments[1:]) or 0
+        return page.main(arguments[1:])
     options = _parser().parse_args(arguments)
     try:
         return int(options.command(options))
@@ -47,12 +46,11 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run)
     run.add_argument("--jobs", type=_count, default=1, help="runs at a time; one thread each (default: 1)")
     run.add_argument("--max-seconds", type=float, help="give up what is not finished after so many seconds")
-    run.add_argument("--ray", metavar="ADDRESS", help="execute on a Ray cluster instead of here")
     run.add_argument("--smoke", action="store_true", help="one seed, the smallest panels, two evaluations each")
     for command in (listing, run):
         _add_selection(command)
-    commands.add_parser("table", help="summaries of results beside the published numbers", add_help=False)
-    commands.add_parser("figures", help="the paper's figures from the summaries", add_help=False)
+    commands.add_parser("table", help="docs/paper.md: the results beside the published numbers", add_help=False)
+    commands.add_parser("figures", help="the paper's figures from the results", add_help=False)
     return parser
 
 
@@ -62,7 +60,7 @@ def _add_selection(command: argparse.ArgumentParser) -> None:
     command.add_argument("--policy", nargs="+", metavar="NAME", help="these policies only, as the paper writes them")
     command.add_argument("--panel", nargs="+", metavar="TEXT", help="panels whose name contains one of these")
     command.add_argument("--variant", default="as_published", choices=("as_published", "as_described", "all"))
-    command.add_argument("--results", type=Path, metavar="DIR", help="where raw results live")
+    command.add_argument("--results", type=Path, metavar="DIR", help="folder of the results")
 
 
 def _count(text: str) -> int:
@@ -91,12 +89,9 @@ def _selected(experiment: "Experiment", options: argparse.Namespace) -> "Iterato
 
 
 def _store(options: argparse.Namespace, smoke: bool = False) -> "Store":
-    from paper.condensed import RUNS
-    from paper.store import RAW, SMOKE, Store
+    from paper.results import RESULTS, SMOKE, Store
 
-    if options.results is not None or smoke:
-        return Store(options.results or SMOKE)
-    return Store(RAW, RUNS)
+    return Store(options.results or (SMOKE if smoke else RESULTS))
 
 
 # Commands ---------------------------------------------------------------------------------------------------------
@@ -129,19 +124,8 @@ def _run(options: argparse.Namespace) -> int:
     runs = [run for experiment in _experiments(options) for run in _selected(experiment, options)]
     if not runs:
         raise InvalidInputError(f"the selection must hold a run; got {vars(options)}; see python -m paper list")
-    store = _store(options, options.smoke)
-    runner = Runner(store, max_seconds=options.max_seconds)
-    return runner.run(smoke(runs) if options.smoke else runs, _pool(options)).exit_status
-
-
-def _pool(options: argparse.Namespace) -> "Pool":
-    if options.ray is not None:
-        from paper.ray_pool import RayPool
-
-        return RayPool(options.ray)
-    from paper.pool import LocalPool
-
-    return LocalPool(options.jobs)
+    runner = Runner(_store(options, options.smoke), n_jobs=options.jobs, max_seconds=options.max_seconds)
+    return runner.run(smoke(runs) if options.smoke else runs).exit_status
 
 
 if __name__ == "__main__":

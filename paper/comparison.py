@@ -21,7 +21,7 @@ from paper.reference import (
     published,
     published_panels,
 )
-from paper.summary_file import CurveSummary, best_of_panel
+from paper.summary import CurveSummary, best_of_panel
 from pbgi.arrays import Floats
 
 # Two runs of a 16-seed experiment differ by 5 to 15 % in the median; beyond this factor a difference is explained.
@@ -144,8 +144,13 @@ def standings(comparisons: Iterable[Comparison], cost_is_uniform: bool) -> list[
         ours = _ranks([order(float(pair.ours.linear.median[-1])) for pair in pairs])
         for pair, both in zip(pairs, zip(theirs, ours, strict=True), strict=True):
             ranks.setdefault(pair.theirs.policy, []).append(both)
-    means = [Standing(name, *np.mean(own, axis=0).tolist(), len(own)) for name, own in ranks.items()]
+    means = [_mean_ranks(name, np.array(own)) for name, own in ranks.items()]
     return sorted(means, key=lambda standing: standing.ours)
+
+
+def _mean_ranks(policy: str, ranks: Floats) -> Standing:
+    theirs, ours = ranks.mean(axis=0)
+    return Standing(policy, float(theirs), float(ours), len(ranks))
 
 
 def _ranks(scores: list[float]) -> Floats:

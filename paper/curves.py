@@ -4,7 +4,7 @@ A run is worth what its best value was when so much had been spent. The start is
 best of the start. Between two evaluations the best value does not move, so the truth is a step function ("step"); the
 published curves join the points with straight lines ("linear"), which shows progress before it was paid for.
 
-Inside, larger is better: values of problems that are minimised change sign. What is plotted is the simple regret
+Inside, larger is better: values of problems that are minimized change sign. What is plotted is the simple regret
 (optimum - best) * unit, or best * unit where no optimum is known.
 """
 
@@ -20,7 +20,7 @@ from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 
 Record: TypeAlias = Mapping[str, Any]
-"""One run, as the runner writes it: a line of `results/raw/<experiment>.jsonl`."""
+"""One run, as `paper.execution` makes it and `paper.results` keeps it."""
 
 Form = Literal["step", "linear"]
 SIGNS = {"maximize": 1.0, "minimize": -1.0}
@@ -65,7 +65,7 @@ def best_on_grid(record: Record, grid: ArrayLike, form: Form = "step") -> Floats
     spent, best = best_so_far(record)
     grid = np.asarray(grid, dtype=np.float64)
     if form == "linear":
-        return np.interp(grid, spent, best)
+        return np.asarray(np.interp(grid, spent, best))
     reached = np.searchsorted(spent, grid + ROUNDING * np.maximum(1.0, np.abs(grid)), side="right") - 1
     return np.asarray(best[np.maximum(reached, 0)])
 

@@ -108,6 +108,6 @@ def norm_priced(problem: Problem) -> Problem:
     return replace(
         problem,
         evaluate=NormPriced(problem.evaluate),
-        cost=KnownCost(norm_price, vectorised=True),
+        cost=KnownCost(norm_price, vectorized=True),
         budget=problem.budget * described / average,
     )

@@ -6,7 +6,6 @@ one may cost more than that. The Gittins stop is not used: the paper spends its 
 """
 
 import math
-import platform
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,17 +13,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-import scipy
 from threadpoolctl import threadpool_limits
 
-import pbgi
 import pbgi.problems
 from paper.described import multiplied, norm_priced
 from paper.specification import DefaultModel, FittedModel, ProblemSpec, Run, Specification, TrueModel
 from paper.starts import published_start
 from pbgi.cost import Cost, LearnedCost
 from pbgi.errors import InvalidInputError
-from pbgi.frozen import to_plain
 from pbgi.gp.config import GPConfig, Hyperparameters
 from pbgi.model import ModelKind
 from pbgi.optimizer import Optimizer
@@ -37,17 +33,14 @@ NOISE = 1e-4  # of the true prior, as of the fitted one (the paper's code)
 
 @dataclass
 class _Evaluations:
-    """What was evaluated, in order, and how long that took."""
+    """What was evaluated, in order."""
 
     problem: Problem
     values: list[float] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
-    seconds: float = 0.0
 
     def __call__(self, params: Mapping[str, Any]) -> tuple[float, float]:
-        begin = time.perf_counter()
         value, cost = self.problem.evaluate(params)
-        self.seconds += time.perf_counter() - begin
         if not (math.isfinite(value) and math.isfinite(cost)):
             raise InvalidInputError(f"values and costs must be finite; got {value!r}, {cost!r} at {dict(params)!r}")
         self.values.append(float(value))
@@ -62,12 +55,10 @@ def execute(run: Run) -> dict[str, Any]:
     with threadpool_limits(limits=1):  # small products: more threads make them slower, and results depend on them
         problem = build_problem(spec.problem)
         evaluations = _Evaluations(problem)
-        n_start, suggest_seconds = _optimise(spec, problem, evaluations)
+        n_start, suggest_seconds = _optimize(spec, problem, evaluations)
     return {
         "key": run.key,
-        "spec": to_plain(spec),
         "experiment": spec.experiment,
-        "panel": run.panel,
         "problem": run.problem,
         "dim": run.dim,
         "cost": run.cost,
@@ -82,14 +73,12 @@ def execute(run: Run) -> dict[str, Any]:
         "unit": problem.unit,
         "direction": problem.direction,
         "suggest_seconds": suggest_seconds,
-        "evaluate_seconds": evaluations.seconds,
         "wall_seconds": time.perf_counter() - begin,
-        "versions": versions(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 
-def _optimise(spec: Specification, problem: Problem, evaluate: _Evaluations) -> tuple[int, list[float]]:
+def _optimize(spec: Specification, problem: Problem, evaluate: _Evaluations) -> tuple[int, list[float]]:
     """Spend the budget; the number of points of the start, and the processor seconds of each suggestion."""
     start = start_points(spec, problem)
     optimizer = Optimizer(
@@ -155,7 +144,7 @@ def build_model(spec: Specification, problem: Problem) -> GPConfig | ModelKind:
         return GPConfig(hyperparameters=Hyperparameters((1.0,) * d, 1.0, 1.0))
     if isinstance(spec.model, FittedModel):
         return replace(
-            GPConfig.paper(), kernel=spec.model.kernel, outputs="standardized" if spec.model.standardise else "plain"
+            GPConfig.paper(), kernel=spec.model.kernel, outputs="standardized" if spec.model.standardize else "plain"
         )
     if isinstance(spec.model, TrueModel):
         true = Hyperparameters((spec.model.length_scale,) * d, 1.0, NOISE)
@@ -165,13 +154,3 @@ def build_model(spec: Specification, problem: Problem) -> GPConfig | ModelKind:
     if problem.model is None:
         raise InvalidInputError(f"a run with OwnModel() needs a problem that brings a model; got {problem.name}")
     return problem.model
-
-
-def versions() -> dict[str, str]:
-    """What the numbers were computed with."""
-    return {
-        "pbgi": pbgi.__version__,
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "python": platform.python_version(),
-    }

@@ -167,7 +167,7 @@ def _gp_panel(experiment: str, dim: int, cost: str, kernel: str = "matern52", le
         gp_problem(KERNELS[kernel], length_scale),
         dim,
         cost,
-        model=true if cost == "uniform" else FittedModel("matern52", standardise=False),
+        model=true if cost == "uniform" else FittedModel("matern52", standardize=False),
         arguments=(("dimension", dim), ("cost", cost), ("kernel", kernel), ("length_scale", length_scale)),
         seeded=True,
     )
@@ -241,7 +241,7 @@ def _search(experiment: str, n_seeds: int) -> Iterator[Run]:
 def _units(experiment: str, n_seeds: int) -> Iterator[Run]:
     """Entropy search on the synthetic problems, each in the units in which the published curves do not come out."""
     others: dict[str, dict[str, Any]] = {
-        "uniform": {"MES, standardised": MaxValueEntropy()},
+        "uniform": {"MES, standardized": MaxValueEntropy()},
         "varying": {"MFMES, in units": MultiFidelityMaxValueEntropyInUnits()},
     }
     for cost, policies in others.items():
@@ -312,7 +312,7 @@ def _climbs(experiment: str, n_seeds: int) -> Iterator[Run]:
 def _default(experiment: str, n_seeds: int) -> Iterator[Run]:
     """Policy, model and search that nobody has chosen, where there are published numbers.
 
-    What they are changes with the package and the keys of runs do not: delete `results/**/default.*` to run them anew.
+    What they are changes with the package and the keys of runs do not: delete `results/default.jsonl` to run them anew.
     """
     panels = [
         _synthetic_panel(experiment, name, dim, cost) for dim in (4, 8, 16) for name in SYNTHETIC for cost in COSTS

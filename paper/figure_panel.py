@@ -1,7 +1,7 @@
 """One panel of a figure, as all of them look: our curve solid with its band, the published median dashed.
 
-Colours are Okabe and Ito's, which stay apart for colour-blind readers; each policy has its marker too. Relatives that
-never share a panel (LogEI and LogEIPC, MES and MFMES, MSEI and BMSEI) share a colour.
+Colors are Okabe and Ito's, which stay apart for color-blind readers; each policy has its marker too. Relatives that
+never share a panel (LogEI and LogEIPC, MES and MFMES, MSEI and BMSEI) share a color.
 """
 
 import re
@@ -16,8 +16,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from paper.curves import Band, Form
-from paper.reference import GP_NAME, Panel, Quantity, published
-from paper.summary_file import CurveSummary, best_of_panel
+from paper.reference import GP_NAME, Panel, PublishedCurve, Quantity, published
+from paper.summary import CurveSummary, best_of_panel
 from pbgi.arrays import Floats
 
 Statistic = Literal["median", "mean"]
@@ -32,7 +32,7 @@ DASHES = (0, (4, 2))
 class Look(NamedTuple):
     """How a policy is drawn."""
 
-    colour: str
+    color: str
     marker: str
 
 
@@ -110,13 +110,13 @@ def _parameter_key(policy: str) -> tuple[str, list[float], str]:
 
 def draw_band(axes: Axes, x: Floats, middle: Floats, low: Floats, high: Floats, look: Look, label: str) -> None:
     """One of our curves: a solid line and a band around it."""
-    axes.fill_between(x, low, high, color=look.colour, alpha=0.13, lw=0)
-    axes.plot(x, middle, color=look.colour, marker=look.marker, ms=4, markevery=(2, 6), lw=1.6, label=label)
+    axes.fill_between(x, low, high, color=look.color, alpha=0.13, lw=0)
+    axes.plot(x, middle, color=look.color, marker=look.marker, ms=4, markevery=(2, 6), lw=1.6, label=label)
 
 
 def draw_published(axes: Axes, x: Floats, middle: Floats, look: Look, label: str) -> None:
     """One of the published curves: a thin dashed line, told apart from ours in the legend of the figure."""
-    axes.plot(x, middle, color=look.colour, ls=DASHES, lw=0.9, alpha=0.9, label=f"{label} (published)")
+    axes.plot(x, middle, color=look.color, ls=DASHES, lw=0.9, alpha=0.9, label=f"{label} (published)")
 
 
 def draw_panel(
@@ -145,8 +145,8 @@ def draw_panel(
         if name in ours:
             curve = ours[name]
             draw_band(axes, curve.grid, *_three(results.band(curve), statistic), looks[name], name)
-    quantity = next((c.quantity for c in (*ours.values(), *published(panel).values())), "regret")
-    label_axes(axes, panel, quantity, statistic)
+    shown: list[CurveSummary | PublishedCurve] = [*ours.values(), *published(panel).values()]
+    label_axes(axes, panel, shown[0].quantity if shown else "regret", statistic)
     if not any(name in ours for name in names):
         axes.text(0.5, 0.5, "not run yet", transform=axes.transAxes, ha="center", color=GREY, style="italic")
     return names
@@ -210,7 +210,7 @@ def tidy(axes: Axes) -> None:
 def legend(figure: FigureBase, policies: Sequence[str], *, with_published: bool = True) -> None:
     """One legend to the right of a figure: the policies, and what solid and dashed mean."""
     looks = looks_of(policies)
-    handles = [Line2D([], [], color=looks[p].colour, marker=looks[p].marker, ms=4, lw=1.6, label=p) for p in policies]
+    handles = [Line2D([], [], color=looks[p].color, marker=looks[p].marker, ms=4, lw=1.6, label=p) for p in policies]
     if with_published:
         handles.append(Line2D([], [], color="none", label=" "))
         handles.append(Line2D([], [], color=DARK, lw=1.6, label="here"))
@@ -225,4 +225,4 @@ def new_figure(n_rows: int, n_columns: int, *, width: float = 3.6, height: float
 
 def rows_of(figure: Figure, n_rows: int) -> list[SubFigure]:
     """One part of a figure per row, each with room for its own legend."""
-    return list(np.atleast_1d(figure.subfigures(n_rows, 1)))
+    return list(figure.subfigures(n_rows, 1, squeeze=False).flat)

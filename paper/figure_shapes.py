@@ -67,7 +67,7 @@ def _contours(axes: Axes, mean: Floats, std: Floats, height: Floats, title: str)
 
 def posterior() -> GP:
     """The posterior on which shapes are compared."""
-    return GP.with_hyperparameters(DESIGN, VALUES, HYPERPARAMETERS, GPConfig.paper(), mean=0.0, standardise=False)
+    return GP.with_hyperparameters(DESIGN, VALUES, HYPERPARAMETERS, GPConfig.paper(), mean=0.0, standardize=False)
 
 
 def shapes_figure(results: Results) -> Figure:  # noqa: ARG001 (all figures are called alike)
@@ -80,10 +80,10 @@ def shapes_figure(results: Results) -> Figure:  # noqa: ARG001 (all figures are 
     first, *others = figure.subplots(2, 2, sharex=True).flat
     draw_posterior(first, x, mean, std)
     first.set_title("posterior: mean and two standard deviations", fontsize=10)
-    for axes, (title, height), colour in zip(others, curves.items(), (ORANGE, BLUE, RED), strict=True):
+    for axes, (title, height), color in zip(others, curves.items(), (ORANGE, BLUE, RED), strict=True):
         top = int(np.argmax(height))
-        axes.plot(x, height, color=colour, lw=1.8, label=title)
-        axes.plot(x[top], height[top], "o", color=colour, ms=8)
+        axes.plot(x, height, color=color, lw=1.8, label=title)
+        axes.plot(x[top], height[top], "o", color=color, ms=8)
         place = {"xytext": (0, 8), "textcoords": "offset points", "ha": "center", "fontsize": 9}
         axes.annotate(f"x = {x[top]:.2f}", (x[top], height[top]), **place)
         axes.set_title(title, fontsize=10)
@@ -115,19 +115,23 @@ def boxes_figure(results: Results) -> Figure:  # noqa: ARG001 (all figures are c
     left.set_xticks(range(len(BOXES)), [f"cost {cost:g}" for _, _, cost in BOXES])
     left.set_title("Pandora's Box: independent prizes", fontsize=10)
     left.set_ylabel("prize", fontsize=9)
-    x = np.linspace(0.0, 1.0, 401)
-    mean, std = posterior().posterior(x[:, None])
-    draw_posterior(right, x, mean, std)
-    for cost_scale, dashes in ((1e-1, "-"), (1e-3, "--")):
-        index = gittins_index(mean, std, math.log(cost_scale))
-        right.plot(x, index, color=RED, ls=dashes, lw=1.6, label=f"index, λ = {cost_scale:g}")
-    right.set_title("Bayesian optimisation: every point is a box", fontsize=10)
-    right.set_xlabel("x", fontsize=9)
+    _draw_points_as_boxes(right)
     for axes in (left, right):
         tidy(axes)
         axes.margins(y=0.15)
         axes.legend(frameon=False, fontsize=8, loc="best", ncols=2)
     return figure
+
+
+def _draw_points_as_boxes(axes: Axes) -> None:
+    x = np.linspace(0.0, 1.0, 401)
+    mean, std = posterior().posterior(x[:, None])
+    draw_posterior(axes, x, mean, std)
+    for cost_scale, dashes in ((1e-1, "-"), (1e-3, "--")):
+        index = gittins_index(mean, std, math.log(cost_scale))
+        axes.plot(x, index, color=RED, ls=dashes, lw=1.6, label=f"index, λ = {cost_scale:g}")
+    axes.set_title("Bayesian optimization: every point is a box", fontsize=10)
+    axes.set_xlabel("x", fontsize=9)
 
 
 def _draw_box(axes: Axes, position: int, mean: float, std: float, index: float) -> None:

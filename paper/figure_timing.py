@@ -14,9 +14,9 @@ from paper.figure_panel import (
     tidy,
 )
 from paper.reference import Panel, published_seconds
+from paper.results import TIMING
 
 TIMING_PANELS = tuple(Panel("Ackley", d, "uniform") for d in (4, 8, 16))
-EXPERIMENT = "timing"  # measured on a quiet machine; the same runs elsewhere shared theirs
 
 
 def timing_figure(results: Results) -> Figure:
@@ -25,7 +25,7 @@ def timing_figure(results: Results) -> Figure:
     drawn: set[str] = set()
     for axes, panel in zip(figure.subplots(1, len(TIMING_PANELS), sharey=True), TIMING_PANELS, strict=True):
         theirs = published_seconds(panel)
-        ours = results.panel(panel, EXPERIMENT)
+        ours = results.panel(panel, TIMING)
         looks = looks_of(theirs)
         for policy in in_order(theirs):
             draw_published(axes, theirs[policy].grid, theirs[policy].median, looks[policy], policy)

@@ -1,4 +1,4 @@
-"""Every figure of the paper, main text and appendix, from summaries: `python -m paper figures`.
+"""Every figure of the paper, main text and appendix, from the results: `python -m paper figures`.
 
 `FIGURES` is the list: the paper's label, the file, and a function of `Results` that returns a matplotlib `Figure`.
 Figures are drawn without pyplot, so that nothing global changes. Those for which there are no results yet are named and
@@ -41,11 +41,12 @@ from paper.figure_sensitivity import (
 from paper.figure_shapes import boxes_figure, contour_figure, shapes_figure
 from paper.figure_surfaces import surfaces_figure
 from paper.figure_timing import TIMING_PANELS, timing_figure
-from paper.summary_file import RESULTS, read_summaries
+from paper.results import RESULTS
+from paper.summary import VARIANTS, read_summaries
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images" / "paper"
 DPI = 110
-N_COLOURS = 256  # of a picture's palette: no difference to the eye, a third of the bytes
+N_COLORS = 256  # of a picture's palette: no difference to the eye, a third of the bytes
 
 
 @dataclass(frozen=True)
@@ -201,14 +202,14 @@ FIGURES: tuple[PaperFigure, ...] = (
 
 
 def write_png(figure: Figure, path: Path, dpi: int = DPI) -> None:
-    """Write a small PNG: a palette instead of full colour."""
+    """Write a small PNG: a palette instead of full color."""
     FigureCanvasAgg(figure)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi)
     with Image.open(buffer) as picture:
-        # The other methods give rare colours away, and a thin line is rare: two policies would look the same.
+        # The other methods give rare colors away, and a thin line is rare: two policies would look the same.
         method, dither = Image.Quantize.MAXCOVERAGE, Image.Dither.NONE
-        picture.convert("RGB").quantize(N_COLOURS, method, kmeans=2, dither=dither).save(path, optimize=True)
+        picture.convert("RGB").quantize(N_COLORS, method, kmeans=2, dither=dither).save(path, optimize=True)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -216,9 +217,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     names = [figure.name for figure in FIGURES]
     parser = argparse.ArgumentParser(prog="python -m paper figures", description=main.__doc__)
     parser.add_argument("only", nargs="*", metavar="name", help=f"which figures (default: all): {', '.join(names)}")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the summaries")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results")
     parser.add_argument("--out", type=Path, default=IMAGES, help="folder for the pictures")
-    parser.add_argument("--variant", choices=("as_published", "as_described"), default="as_published")
+    parser.add_argument("--variant", choices=VARIANTS, default=VARIANTS[0])
     parser.add_argument("--form", choices=("step", "linear"), default="step", help="between evaluations")
     arguments = parser.parse_args(argv)
     if unknown := sorted(set(arguments.only) - set(names)):

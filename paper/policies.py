@@ -2,13 +2,14 @@
 
 `pbgi` has one form of each acquisition function, the stable one. The study of log-scaling compares it with the textbook
 formula, which loses its digits where little improvement is expected, and with the logarithm of that formula. And it has
-one search, which looks around the best points tried in few dimensions; the published runs climbed from Sobol points
-alone in any number of them, and the other extreme is there to compare with. Its entropy search works in standardised
-units; in those of the values it is another policy, and on uniform costs that is the published one.
+one search, which looks around the best points tried; the published runs climbed from Sobol points alone. Its entropy
+search works in standardized units; in those of the values it is another policy, and on uniform costs that is the
+published one.
 """
 
 import math
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from pbgi.acquisition import Exponential, GittinsIndex, LogExpectedImprovement
 from pbgi.arrays import Floats
 from pbgi.best_point import best_point
 from pbgi.botorch.policies import MaxValueEntropy, MultiFidelityMaxValueEntropy
-from pbgi.botorch.searched_policy import SearchedPolicy
 from pbgi.model import Model
 from pbgi.search import Acquisition, Search
 from pbgi.snapshot import Proposal, Snapshot
@@ -132,15 +132,12 @@ class DescribedPBGID:
         return Proposal(found.x, _expected_cost(snapshot, found.x), {"index": found.value, "cost_scale": cost_scale})
 
     def _n_fired(self, snapshot: Snapshot) -> int:
-        fired, best = 0, -math.inf
-        for trial in snapshot.trials:
-            value = snapshot.value_of(trial)
-            if value is None:
-                continue
-            index = trial.record.get("index", math.inf)
-            fired += isinstance(index, float) and best >= index
-            best = max(best, value)
-        return fired
+        valued = [(trial, value) for trial in snapshot.trials if (value := snapshot.value_of(trial)) is not None]
+        best_before = accumulate((value for _, value in valued), max, initial=-math.inf)
+        indices = (trial.record.get("index") for trial, _ in valued)
+        return sum(
+            isinstance(index, float) and best >= index for index, best in zip(indices, best_before, strict=False)
+        )
 
 
 @dataclass(frozen=True)
@@ -166,7 +163,7 @@ class SearchedFromSobol:
 
 @dataclass(frozen=True)
 class SearchedNearBest:
-    """Another policy, whose search also begins from the best points tried and their neighbours, whatever the dimension.
+    """Another policy, whose search also begins from the best points tried and their neighbors, whatever the dimension.
 
     Args:
         policy: The policy.
@@ -180,8 +177,9 @@ class SearchedNearBest:
         return proposal
 
 
-class _InUnitsOfValues(SearchedPolicy):
-    """Entropy search in the units of the values, as if they had not been standardised.
+@dataclass(frozen=True)
+class MaxValueEntropyInUnits(MaxValueEntropy):
+    """Max-value entropy search in the units of the values, as if they had not been standardized.
 
     BoTorch estimates information with samples, and the error of the estimate depends on the unit: a density is part of
     it whose weights sum to one on average only. A search for the highest estimate finds the largest errors.
@@ -195,28 +193,11 @@ class _InUnitsOfValues(SearchedPolicy):
         model: Any = snapshot.model  # a GP, or there would be no surrogate; no trial is running in the paper's runs
         surrogate = surrogate._replace(
             model=botorch_model(model),
-            training=surrogate.training._replace(centre=0.0, scale=1.0),
+            training=surrogate.training._replace(center=0.0, scale=1.0),
         )
         return super()._acquisition(surrogate, snapshot, rng)
 
 
 @dataclass(frozen=True)
-class MaxValueEntropyInUnits(_InUnitsOfValues, MaxValueEntropy):
-    """Max-value entropy search in the units of the values."""
-
-
-@dataclass(frozen=True)
-class MultiFidelityMaxValueEntropyInUnits(_InUnitsOfValues, MultiFidelityMaxValueEntropy):
+class MultiFidelityMaxValueEntropyInUnits(MultiFidelityMaxValueEntropy, MaxValueEntropyInUnits):
     """The same per cost."""
-
-
-PAPER_POLICIES: tuple[type, ...] = (
-    TextbookEI,
-    LogTextbookEI,
-    ExpLogEI,
-    DescribedPBGID,
-    SearchedFromSobol,
-    SearchedNearBest,
-    MaxValueEntropyInUnits,
-    MultiFidelityMaxValueEntropyInUnits,
-)

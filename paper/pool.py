@@ -1,24 +1,19 @@
-"""Processes that execute runs, one run at a time each.
+"""Runs in processes of their own, a few at a time.
 
-Processes of our own rather than those of `concurrent.futures`: one that crashes takes no other run with it, and what it
-was doing is known; and the number of threads is set in its environment, before it imports anything.
+One `ProcessPoolExecutor` of one process per job, not one of many: when a process dies, its executor gives up all that
+it was asked for. So it is known which run that was, and no other is lost.
 """
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
-from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol, cast
+import math
+import multiprocessing
+import time
+from collections.abc import Generator, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, NamedTuple, Self
 
 from paper.specification import Run
-
-ROOT = Path(__file__).parents[1]
-LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
-ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in LIBRARIES} | {"VECLIB_MAXIMUM_THREADS": "1"}
+from paper.worker import Answer, answer, begin
 
 
 class Finished(NamedTuple):
@@ -29,147 +24,69 @@ class Finished(NamedTuple):
     error: str | None
 
 
-class Pool(Protocol):
-    """Where runs are executed."""
-
-    @property
-    def n_free(self) -> int:
-        """How many runs can be started now."""
-
-    @property
-    def n_running(self) -> int:
-        """How many are being executed."""
-
-    @property
-    def size(self) -> int:
-        """How many can be executed at a time."""
-
-    def start(self, run: Run) -> None:
-        """Begin to execute a run."""
-
-    def wait(self, timeout: float | None) -> list[Finished]:
-        """Wait for at least one run to end; an empty list after so many seconds."""
-
-    def close(self) -> None:
-        """End all processes, whatever they are doing."""
-
-
-class _Worker:
-    """One process, and a thread of ours that waits for its answers."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
-
-    @property
-    def process_id(self) -> int | None:
-        """Of its process, if there is one."""
-        return None if self._process is None else self._process.pid
-
-    def execute(self, run: Run) -> Finished:
-        """Ask for a run and wait for the answer."""
-        try:
-            process = self._started()
-            requests, answers = _pipes(process)
-            requests.write(run.to_json() + "\n")
-            requests.flush()
-            line = answers.readline()
-        except OSError:
-            line = ""
-        if not line.endswith("\n"):
-            return Finished(run, None, self._post_mortem())
-        answer = json.loads(line)
-        return Finished(run, answer.get("record"), answer.get("error"))
-
-    def _started(self) -> subprocess.Popen[str]:
-        if self._process is None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "paper.worker"],
-                cwd=ROOT,
-                env={**os.environ, **ONE_THREAD},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                encoding="utf-8",
-                start_new_session=True,  # Ctrl-C is for the runner, which ends its workers itself
-            )
-        return self._process
-
-    def _post_mortem(self) -> str:
-        """What the process died of; the next run gets a new one."""
-        process = self._process
-        self.end()
-        return f"its process ended with exit status {None if process is None else process.returncode}"
-
-    def kill(self) -> None:
-        """Kill the process: whoever waits for its answer gets none."""
-        process = self._process
-        if process is not None:
-            process.kill()
-
-    def end(self) -> None:
-        """Have no process any more."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        for pipe in _pipes(process):
-            with suppress(OSError):  # what was left to be written cannot be any more
-                pipe.close()
-        process.wait()
-
-
-def _pipes(process: subprocess.Popen[str]) -> tuple[IO[str], IO[str]]:
-    """Where it is asked, and where it answers."""
-    return cast(IO[str], process.stdin), cast(IO[str], process.stdout)
-
-
-class LocalPool:
-    """Processes on this machine.
+def execute_all(runs: Iterable[Run], *, n_jobs: int = 1, deadline: float = math.inf) -> Generator[Finished, None, None]:
+    """Execute runs, `n_jobs` at a time, and yield each as soon as it has ended.
 
     Args:
-        n_jobs: How many.
+        runs: Taken one by one, whenever a process is free.
+        n_jobs: Number of processes.
+        deadline: On the clock of `time.monotonic`; what is running by then is given up.
     """
+    waiting = iter(runs)
+    with _Processes(n_jobs) as processes:
+        while True:
+            while processes.n_idle and (run := next(waiting, None)):
+                processes.start(run)
+            done = processes.wait(deadline)
+            if not done:
+                return
+            yield from done
+
+
+class _Processes:
+    """Executors of one process each, which end when this is closed, whatever they are doing."""
 
     def __init__(self, n_jobs: int) -> None:
-        self.size = n_jobs
-        self._workers = [_Worker() for _ in range(n_jobs)]
-        self._idle = list(self._workers)
-        self._threads = ThreadPoolExecutor(n_jobs)
-        self._running: dict[Future[Finished], _Worker] = {}
+        self._context = multiprocessing.get_context("spawn")
+        self._lifeline, self._held_end = self._context.Pipe(duplex=False)
+        self._idle = [self._executor() for _ in range(n_jobs)]
+        self._running: dict[Future[Answer], tuple[Run, ProcessPoolExecutor]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._held_end.close()
+        executors = [*self._idle, *(executor for _, executor in self._running.values())]
+        for executor in executors:
+            executor.shutdown(cancel_futures=True)
+        self._lifeline.close()
+
+    def _executor(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(1, self._context, initializer=begin, initargs=(self._lifeline,))
 
     @property
-    def n_free(self) -> int:
+    def n_idle(self) -> int:
         """How many runs can be started now."""
         return len(self._idle)
 
-    @property
-    def n_running(self) -> int:
-        """How many are being executed."""
-        return len(self._running)
-
-    @property
-    def process_ids(self) -> list[int]:
-        """Of the processes that there are."""
-        return [worker.process_id for worker in self._workers if worker.process_id is not None]
-
     def start(self, run: Run) -> None:
         """Begin to execute a run."""
-        worker = self._idle.pop()
-        self._running[self._threads.submit(worker.execute, run)] = worker
+        executor = self._idle.pop()
+        self._running[executor.submit(answer, run)] = run, executor
 
-    def wait(self, timeout: float | None) -> list[Finished]:
-        """Wait for at least one run to end; an empty list after so many seconds."""
+    def wait(self, deadline: float) -> list[Finished]:
+        """What has ended, once there is something; nothing if nothing is running, or after the deadline."""
+        timeout = None if math.isinf(deadline) else max(deadline - time.monotonic(), 0.0)
         done, _ = wait(self._running, timeout=timeout, return_when=FIRST_COMPLETED)
-        return list(self._collected(done))
+        return [self._collected(future) for future in done]
 
-    def _collected(self, done: "set[Future[Finished]]") -> Iterator[Finished]:
-        for future in done:
-            self._idle.append(self._running.pop(future))
-            yield future.result()
-
-    def close(self) -> None:
-        """End all processes, whatever they are doing."""
-        for worker in self._workers:
-            worker.kill()
-        self._threads.shutdown()
-        for worker in self._workers:
-            worker.end()
+    def _collected(self, future: Future[Answer]) -> Finished:
+        run, executor = self._running.pop(future)
+        try:
+            record, error = future.result()
+        except BrokenProcessPool as broken:
+            executor.shutdown()
+            executor, record, error = self._executor(), None, f"the process of this run died: {broken}"
+        self._idle.append(executor)
+        return Finished(run, record, error)

@@ -1,4 +1,4 @@
-"""How long runs take, learned from those that are finished, and which one to start next.
+"""How long runs take, learned from those that are finished, and in which order to start them.
 
 Runs of one curve take about as long, whatever the seed. So one run of each unknown curve is started first, and then the
 longest ones: nothing long is left for the end, when other processes would have nothing to do. The order in which runs
@@ -7,14 +7,15 @@ are executed has no influence on their results.
 
 import math
 import statistics
-from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from paper.specification import Run
 
-Curve: TypeAlias = tuple[str, str, str]
-"""Panel, policy and variant: what runs that take about as long have in common."""
+Curve: TypeAlias = tuple[str, int, str, str, str]
+"""Problem, dimension, cost, policy and variant: what runs that take about as long have in common."""
 
 
 class Durations:
@@ -26,65 +27,54 @@ class Durations:
 
     def __init__(self, records: Iterable[Mapping[str, Any]] = ()) -> None:
         self._seconds: dict[Curve, list[float]] = defaultdict(list)
+        self._medians: dict[Curve, float] = {}
         for record in records:
             self.add(record)
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Learn from one more."""
-        self._seconds[record["panel"], record["policy"], record["variant"]].append(float(record["wall_seconds"]))
+        curve = record["problem"], record["dim"], record["cost"], record["policy"], record["variant"]
+        self._seconds[curve].append(float(record["wall_seconds"]))
+        self._medians[curve] = statistics.median(self._seconds[curve])
 
-    def of(self, curve: Curve) -> float | None:
-        """The median of the runs of a curve; None if there is none."""
-        return statistics.median(self._seconds[curve]) if self._seconds.get(curve) else None
+    def of(self, run: Run) -> float | None:
+        """The median of the curve of a run; None if none of its runs has finished."""
+        return self._medians.get(_curve(run))
 
     def total(self, runs: Iterable[Run]) -> float | None:
         """How long runs take one after another; None if nothing has finished."""
-        known = {curve: statistics.median(seconds) for curve, seconds in self._seconds.items()}
-        return sum(_expected(curve_of(run), known) for run in runs) if known else None
+        counts = Counter(map(_curve, runs))
+        return sum(n * self._expected(curve) for curve, n in counts.items()) if self._medians else None
+
+    def _expected(self, curve: Curve) -> float:
+        """The median of the curve, else of its policy elsewhere (policies differ by a factor of 1000), else of all."""
+        if curve in self._medians:
+            return self._medians[curve]
+        alike = [seconds for (*_, policy, _), seconds in self._medians.items() if policy == curve[-2]]
+        return statistics.median(alike or self._medians.values())
 
 
-def _expected(curve: Curve, known: Mapping[Curve, float]) -> float:
-    """What is known of the curve, else of its policy elsewhere (policies differ by a factor of 1000), else of all."""
-    if curve in known:
-        return known[curve]
-    alike = [seconds for (_, policy, _), seconds in known.items() if policy == curve[1]]
-    return statistics.median(alike or known.values())
-
-
-class Queue:
-    """Runs that are waiting.
+def in_order(runs: Iterable[Run], durations: Durations, deadline: float = math.inf) -> Iterator[Run]:
+    """Runs to start one after another, less those that are not expected to end by the deadline when they are taken.
 
     Args:
         runs: All of them.
-        durations: What is known of how long they take; may learn while the queue is worked off.
+        durations: What is known of how long they take; may learn while runs are taken.
+        deadline: On the clock of `time.monotonic`.
     """
-
-    def __init__(self, runs: Iterable[Run], durations: Durations) -> None:
-        self._waiting: dict[Curve, deque[Run]] = defaultdict(deque)
-        self._durations, self._probed = durations, set[Curve]()
-        for run in runs:
-            self._waiting[curve_of(run)].append(run)
-
-    @property
-    def runs(self) -> list[Run]:
-        """All that are waiting."""
-        return [run for runs in self._waiting.values() for run in runs]
-
-    def take(self, seconds_left: float = math.inf) -> Run | None:
-        """The run to start next, or None if none is waiting that is expected to end in time."""
-        expected = {curve: self._durations.of(curve) for curve, runs in self._waiting.items() if runs}
-        fitting = [curve for curve, seconds in expected.items() if seconds is None or seconds < seconds_left]
-        if not fitting or seconds_left <= 0:
-            return None
-        unknown = [curve for curve in fitting if expected[curve] is None and curve not in self._probed]
-        chosen = unknown[0] if unknown else max(fitting, key=lambda curve: expected[curve] or 0.0)
-        self._probed.add(chosen)
-        return self._waiting[chosen].popleft()
+    for run in _longest_first(list(runs), durations):
+        if time.monotonic() + (durations.of(run) or 0.0) < deadline:
+            yield run
 
 
-def curve_of(run: Run) -> Curve:
-    """The curve of a run."""
-    return run.panel, run.curve, run.variant
+def _longest_first(runs: list[Run], durations: Durations) -> list[Run]:
+    unknown = {_curve(run): run for run in reversed(runs) if durations.of(run) is None}  # the first of each curve
+    first = set(unknown.values())
+    return sorted(runs, key=lambda run: (run not in first, -(durations.total([run]) or 0.0)))
+
+
+def _curve(run: Run) -> Curve:
+    return run.problem, run.dim, run.cost, run.curve, run.variant
 
 
 def in_words(seconds: float | None) -> str:

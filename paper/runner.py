@@ -7,17 +7,22 @@ there. A run that fails is reported with its specification and does not stop the
 import json
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import Protocol, TextIO
 
-from paper.pool import Finished, Pool
-from paper.progress import Durations, Queue, in_words
+from paper.pool import Finished, execute_all
+from paper.progress import Durations, in_order, in_words
+from paper.results import Store
 from paper.specification import Run
-from paper.store import Store
 
-# How often, in seconds, a runner that waits looks at the clock.
-PATIENCE = 1.0
+
+class Pool(Protocol):
+    """What executes runs: `paper.pool.execute_all`, or the like."""
+
+    def __call__(self, runs: Iterable[Run], *, n_jobs: int, deadline: float) -> Generator[Finished, None, None]:
+        """Each run as soon as it has ended."""
 
 
 @dataclass
@@ -58,48 +63,53 @@ class Runner:
 
     Args:
         store: Where results are, and go to.
+        n_jobs: Number of runs at a time.
         max_seconds: After so many seconds whatever is running is given up; runs not expected to end by then are not
             started.
+        pool: What executes runs.
         log: Where messages go; by default standard error.
     """
 
-    def __init__(self, store: Store, *, max_seconds: float | None = None, log: TextIO | None = None) -> None:
-        self._store, self._log = store, log or sys.stderr
+    def __init__(
+        self,
+        store: Store,
+        *,
+        n_jobs: int = 1,
+        max_seconds: float | None = None,
+        pool: Pool = execute_all,
+        log: TextIO | None = None,
+    ) -> None:
+        self._store, self._n_jobs, self._pool, self._log = store, n_jobs, pool, log or sys.stderr
         self._deadline = float("inf") if max_seconds is None else time.monotonic() + max_seconds
 
-    def run(self, runs: Iterable[Run], pool: Pool) -> Report:
-        """Execute the runs that have no result yet; closes the pool."""
+    def run(self, runs: Iterable[Run]) -> Report:
+        """Execute the runs that have no result yet."""
         report = Report()
         try:
-            self._work_off(list(runs), pool, report)
+            self._work_off(self._without_botorch(list(runs), report), report)
         except KeyboardInterrupt:
             report.interrupted = True
-        finally:
-            pool.close()
         for number, failure in enumerate(report.failed, start=1):
             self._say(f"failed ({number} of {len(report.failed)}): {_described(failure)}")
         self._say(str(report))
         return report
 
-    def _work_off(self, runs: list[Run], pool: Pool, report: Report) -> None:
-        able = self._without_botorch(runs, report)
-        records = self._store.load(dict.fromkeys(run.specification.experiment for run in able))
+    def _work_off(self, runs: list[Run], report: Report) -> None:
+        records = self._store.load(dict.fromkeys(run.specification.experiment for run in runs))
         durations, finished = Durations(records), {record["key"] for record in records}
-        queue = Queue((run for run in able if run.key not in finished), durations)
-        report.n_before = len(able) - len(queue.runs)
-        report.n_left = n_all = len(queue.runs)
-        while True:
-            while pool.n_free and (run := queue.take(self._deadline - time.monotonic())):
-                pool.start(run)
-            if not pool.n_running or time.monotonic() >= self._deadline:
-                return
-            for done in pool.wait(PATIENCE):
-                report.n_left -= 1
+        left = {run.key: run for run in runs if run.key not in finished}
+        report.n_before, report.n_left, n_all = len(runs) - len(left), len(left), len(left)
+        ordered = in_order(left.values(), durations, self._deadline)
+        # Closed whatever happens here: an interrupt may come between two runs, and the processes end all the same.
+        with closing(self._pool(ordered, n_jobs=self._n_jobs, deadline=self._deadline)) as ended:
+            for done in ended:
+                del left[done.run.key]
+                report.n_left = len(left)
                 self._note(done, durations, report)
-                left = durations.total(queue.runs)
-                ahead = in_words(None if left is None else left / pool.size)
-                what = f"{done.run} | " + (in_words(done.record["wall_seconds"]) if done.record else "FAILED")
-                self._say(f"[{n_all - report.n_left}/{n_all}] {what} | {ahead} left")
+                seconds = durations.total(left.values())
+                ahead = in_words(None if seconds is None else seconds / self._n_jobs)
+                what = in_words(done.record["wall_seconds"]) if done.record else "FAILED"
+                self._say(f"[{n_all - len(left)}/{n_all}] {done.run} | {what} | {ahead} left")
 
     def _without_botorch(self, runs: list[Run], report: Report) -> list[Run]:
         able = [run for run in runs if not run.lacks_botorch]

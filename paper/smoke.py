@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from paper.specification import ProblemSpec, Run
-from pbgi.botorch.policies import BOTORCH_POLICIES
+from pbgi.botorch.searched_policy import SearchedPolicy
 
 N_START, N_EVALUATIONS = 3, 2
 LARGEST_DRAW = 4  # dimension; the search for the highest value of a draw takes long in large ones
@@ -45,7 +45,7 @@ def _cut(run: Run) -> Run:
 
 def _quick(policy: Any) -> Any:
     """The same with the least search, if it is BoTorch's."""
-    if not isinstance(policy, BOTORCH_POLICIES):
+    if not isinstance(policy, SearchedPolicy):
         return policy
     return replace(policy, n_raw_samples_per_dimension=1, n_restarts_per_dimension=1, n_iterations=1)
 

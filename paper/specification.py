@@ -1,24 +1,22 @@
 """What a run is: a frozen, hashable value that says all that its numbers depend on, and the labels it is plotted under.
 
-A `Specification` is plain data (names of functions, numbers, policies as values), so that it can be written into the
-record of its result, sent to another process or machine, and hashed: the hash is the identity of the run, and a run
-whose hash has a result is never repeated. Labels are not part of it. Neither are the fields of `GPConfig`, which may
-grow: models are named here, and made in `paper.execution`.
+A `Specification` is plain data (names of functions, numbers, policies as values), so that it can be sent to another
+process and hashed: the hash is the identity of the run, and a run whose hash has a result is never repeated. Names of
+classes and fields are part of it, so results in git keep the spelling of those here. Labels are not part of it. Neither
+are the fields of `GPConfig`, which may grow: models are named here, and made in `paper.execution`.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
-from paper.policies import PAPER_POLICIES
 from pbgi.botorch.policies import BOTORCH_POLICIES
-from pbgi.frozen import from_plain, to_plain
-from pbgi.plain import Value, require_fields
-from pbgi.policy import POLICIES
+from pbgi.plain import Value, to_plain
+
+KEY_DIGITS = 16  # of a hash in hexadecimal: two of a million runs share them with a probability of 3e-8
 
 
 @dataclass(frozen=True)
@@ -27,11 +25,11 @@ class FittedModel:
 
     Attributes:
         kernel: As `GPConfig` names it.
-        standardise: Whether values are standardised first.
+        standardize: Whether values are standardized first.
     """
 
     kernel: str = "matern52"
-    standardise: bool = True
+    standardize: bool = True
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ class Specification:
 
     Attributes:
         experiment: The experiment it belongs to.
-        problem: What is optimised.
+        problem: What is optimized.
         policy: A policy of `pbgi.policy`, `pbgi.botorch.policies` or `paper.policies`.
         model: What the policy believes.
         seed: Of the start, the policy and, where the problem is random, the problem.
@@ -95,9 +93,9 @@ class Specification:
 
     @cached_property
     def key(self) -> str:
-        """The identity of the run: the SHA-256 of its canonical JSON."""
+        """The identity of the run: the first digits of the SHA-256 of its canonical JSON."""
         text = json.dumps(to_plain(self), sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return hashlib.sha256(text.encode()).hexdigest()[:KEY_DIGITS]
 
 
 @dataclass(frozen=True)
@@ -143,38 +141,5 @@ class Run:
 
     def to_plain(self) -> dict[str, Any]:
         """All of it as plain JSON values."""
-        return {**self.labels(), "specification": to_plain(self.specification)}
-
-    def to_json(self) -> str:
-        """The same as text, on one line."""
-        return json.dumps(self.to_plain(), allow_nan=False)
-
-    def labels(self) -> dict[str, Any]:
-        """The labels alone."""
-        return {
-            "problem": self.problem,
-            "dim": self.dim,
-            "cost": self.cost,
-            "curve": self.curve,
-            "variant": self.variant,
-        }
-
-    @classmethod
-    def from_plain(cls, data: Mapping[str, Any]) -> "Run":
-        """The run that `to_plain` wrote."""
-        require_fields("run", data, tuple(cls.__dataclass_fields__))
-        labels = {name: value for name, value in data.items() if name != "specification"}
-        return cls(from_plain("specification", data["specification"], _CLASSES), **labels)
-
-
-_CLASSES: tuple[type, ...] = (
-    Specification,
-    ProblemSpec,
-    FittedModel,
-    TrueModel,
-    OwnModel,
-    DefaultModel,
-    *BOTORCH_POLICIES,
-    *PAPER_POLICIES,
-    *POLICIES,
-)
+        labels = {name: value for name, value in vars(self).items() if name != "specification"}
+        return {**labels, "specification": to_plain(self.specification)}

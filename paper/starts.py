@@ -18,7 +18,7 @@ from pbgi.arrays import Floats
 @lru_cache(maxsize=8)
 def published_start(seed: int, n: int, dimension: int) -> Floats:
     """The start (n, d) of this seed, in the unit cube."""
-    drawn = SobolEngine(n * dimension, scramble=True, seed=seed).draw(1, dtype=torch.float64)
-    points: Floats = drawn.numpy().reshape(n, dimension).astype(np.float64)
+    engine = SobolEngine(n * dimension, scramble=True, seed=seed)  # type: ignore[no-untyped-call]
+    points: Floats = engine.draw(1, dtype=torch.float64).numpy().reshape(n, dimension).astype(np.float64)
     points.setflags(write=False)
     return points

@@ -1,28 +1,88 @@
-"""From the records of runs to summaries, and from summaries to the page: `python -m paper table`.
+"""From the records of runs to one summary per curve: statistics over seeds on the paper's grid."""
 
-`results/raw/<experiment>.jsonl` (one run per line) is read if it is there, condensed into `results/runs/`, which is
-committed, and merged into the summaries `results/<experiment>.json`; `docs/paper.md` is made from the summaries alone.
-A checkout without raw results can redo the page and the figures, and go on where the last campaign ended.
-"""
-
-import argparse
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from paper.condensed import keep
-from paper.curves import Record, band, best_known, best_so_far, plotted, seconds_on_grid, suggestion_seconds
-from paper.page import EXPLANATIONS, LESSONS, page, read_explanations
+from paper.curves import (
+    Band,
+    Record,
+    band,
+    best_known,
+    best_so_far,
+    plotted,
+    seconds_on_grid,
+    suggestion_seconds,
+)
 from paper.reference import Panel, Quantity, grid_for, published, published_seconds
-from paper.store import Store
-from paper.summary_file import RESULTS, CurveSummary, read_summaries, write_summaries
+from paper.results import RESULTS, TIMING, Store
+from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 
-DOCS = Path(__file__).parents[1] / "docs"
 VARIANTS = ("as_published", "as_described")
+
+
+@dataclass(frozen=True, eq=False)
+class CurveSummary:
+    """One policy on one panel over its seeds.
+
+    Attributes:
+        experiment: The experiment that ran it.
+        panel: The plot it belongs to.
+        policy: As the reference names it.
+        variant: "as_published" or "as_described" in the paper.
+        quantity: "regret" or "best".
+        grid: Amounts spent.
+        step: Statistics of the best value so far, as it was.
+        linear: The same with straight lines between evaluations, as published.
+        seeds: Sorted.
+        wall_seconds: Of all its runs together.
+        suggest_seconds: Median over all suggestions of all seeds.
+        iterations: Grid of `seconds`; empty but for the experiment of timing.
+        seconds: Statistics of seconds per suggestion.
+    """
+
+    experiment: str
+    panel: Panel
+    policy: str
+    variant: str
+    quantity: Quantity
+    grid: Floats
+    step: Band
+    linear: Band
+    seeds: tuple[int, ...]
+    wall_seconds: float
+    suggest_seconds: float
+    iterations: Floats
+    seconds: Band | None
+
+    @property
+    def n_seeds(self) -> int:
+        """How many runs it stands for."""
+        return len(self.seeds)
+
+
+def read_summaries(folder: Path = RESULTS) -> list[CurveSummary]:
+    """Summaries of all results in a folder."""
+    return summarize(Store(folder).load())
+
+
+def best_of_panel(
+    curves: Iterable[CurveSummary], panel: Panel, variant: str = "as_published"
+) -> dict[str, CurveSummary]:
+    """The curve to show for each policy of a panel, that with most seeds.
+
+    Where the paper's text and its figures agree there are only runs "as_published"; they serve for both variants.
+    """
+    chosen: dict[str, CurveSummary] = {}
+    for curve in sorted(curves, key=lambda c: (c.variant == variant, c.n_seeds)):
+        if curve.panel == panel and curve.variant in (variant, "as_published"):
+            chosen[curve.policy] = curve
+    return chosen
 
 
 def panel_of(record: Record) -> Panel:
@@ -30,8 +90,8 @@ def panel_of(record: Record) -> Panel:
     return Panel.of(record["problem"], record["dim"], record["cost"])
 
 
-def summarise(records: Iterable[Record]) -> list[CurveSummary]:
-    """One summary per experiment, panel, policy and variant; of two records of a seed the later one counts."""
+def summarize(records: Iterable[Record]) -> list[CurveSummary]:
+    """One summary per experiment, panel, policy and variant, sorted; of two records of a seed the later one counts."""
     by_curve: dict[tuple[str, Panel, str, str], dict[int, Record]] = defaultdict(dict)
     by_objective: dict[tuple[Panel, str, int], list[Record]] = defaultdict(list)
     for record in records:
@@ -40,7 +100,8 @@ def summarise(records: Iterable[Record]) -> list[CurveSummary]:
         by_objective[panel, record["variant"], int(record["seed"])].append(record)
     optima = {objective: best_known(sharing) for objective, sharing in by_objective.items()}
     return [
-        _summary(*key, runs, {seed: optima[key[1], key[3], seed] for seed in runs}) for key, runs in by_curve.items()
+        _summary(*key, runs, {seed: optima[key[1], key[3], seed] for seed in runs})
+        for key, runs in sorted(by_curve.items(), key=lambda item: item[0])
     ]
 
 
@@ -69,7 +130,8 @@ def _summary(
     quantity = _quantity(panel, runs.values())
     grid = grid_for(panel, policy, _budget(runs.values()))
     seconds = np.concatenate([suggestion_seconds(record) for record in runs.values()])
-    timing = published_seconds(panel).get(policy)
+    # Of other experiments than that of timing only the median is kept, which would look like a flat curve.
+    timing = published_seconds(panel).get(policy) if experiment == TIMING else None
     return CurveSummary(
         experiment=experiment,
         panel=panel,
@@ -85,27 +147,3 @@ def _summary(
         iterations=timing.grid if timing else np.array([]),
         seconds=band([seconds_on_grid(run, timing.grid) for run in runs.values()]) if timing else None,
     )
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Summarise what raw results there are and write the page; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m paper table", description=main.__doc__)
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the summaries; raw results in raw/")
-    parser.add_argument("--docs", type=Path, default=DOCS, help="folder of the page")
-    parser.add_argument("--variant", choices=VARIANTS, default=VARIANTS[0], help="which runs to compare")
-    arguments = parser.parse_args(argv)
-    raw, runs = arguments.results / "raw", arguments.results / "runs"
-    records = Store(raw, runs).load()
-    for written in [*keep(records, runs), *write_summaries(summarise(records), arguments.results)]:
-        print(f"wrote {written}")
-    text = page(
-        read_summaries(arguments.results),
-        variant=arguments.variant,
-        explanations=read_explanations(EXPLANATIONS),
-        lessons=LESSONS.read_text(encoding="utf-8"),
-        images=arguments.docs / "images" / "paper",
-    )
-    arguments.docs.mkdir(parents=True, exist_ok=True)
-    (arguments.docs / "paper.md").write_text(text, encoding="utf-8")
-    print(f"wrote {arguments.docs / 'paper.md'}")
-    return 0

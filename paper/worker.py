@@ -1,46 +1,43 @@
-"""A process that executes runs: plain JSON lines in, plain JSON lines out.
+"""What a process of the pool does: prepare itself, execute runs, and end with the process that started it.
 
-Started by `paper.pool` with one thread per numerical library, which must be said before NumPy is imported. When its
-standard input closes, because whoever started it is done or was killed, it ends at once.
+Nothing that computes is imported before `begin` has said how many threads there may be: numerical libraries read that
+when they are loaded.
 """
 
-import json
 import os
-import queue
-import sys
+import signal
 import threading
 import traceback
-from typing import Any
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from paper.specification import Run
+
+LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
+ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in LIBRARIES} | {"VECLIB_MAXIMUM_THREADS": "1"}
+
+Answer: TypeAlias = tuple[dict[str, Any] | None, str | None]
+"""The record of a run, or the reason why there is none."""
 
 
-def main() -> None:
-    """Answer requests until there are no more."""
-    # What libraries print must not end up among the answers.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    requests: queue.SimpleQueue[str] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(requests,), daemon=True).start()
-    while True:
-        answers.write(json.dumps(answer(requests.get()), allow_nan=False) + "\n")
-        answers.flush()
+def begin(lifeline: Connection) -> None:
+    """Prepare this process; it ends at once when the other end of the lifeline is closed."""
+    os.environ.update(ONE_THREAD)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the runner, which ends its processes itself
+    threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
 
 
-def _listen(requests: "queue.SimpleQueue[str]") -> None:
-    for line in sys.stdin:
-        requests.put(line)
-    os._exit(0)
+def _end_with(lifeline: Connection) -> None:
+    lifeline.poll(None)  # nothing is ever sent: this returns when the other end is closed, or its process was killed
+    os._exit(1)
 
 
-def answer(request: str) -> dict[str, Any]:
-    """{"record": ...} of the run that is asked for, or {"error": ...} with the traceback."""
+def answer(run: "Run") -> Answer:
+    """Execute a run; an error comes back as its traceback, since not every exception survives the way."""
     try:
         from paper.execution import execute
-        from paper.specification import Run
 
-        return {"record": execute(Run.from_plain(json.loads(request)))}
+        return execute(run), None
     except Exception:  # whatever it is, it is reported, and the next run is another one
-        return {"error": traceback.format_exc()}
-
-
-if __name__ == "__main__":
-    main()
+        return None, traceback.format_exc()

@@ -112,7 +112,7 @@ class LogExpectedImprovement:
 
 @dataclass(frozen=True, eq=False)
 class Exponential:
-    """exp of another acquisition function: the same maximisers, another landscape to climb."""
+    """exp of another acquisition function: the same maximizers, another landscape to climb."""
 
     of: Acquisition
 
@@ -220,7 +220,7 @@ class Restricted:
             allowed &= self.success.is_likely(X)
         if not len(self.avoid):
             return allowed
-        for centre, radius in zip(self.avoid, np.broadcast_to(self.radius, len(self.avoid)), strict=True):
-            apart = np.where(self.categorical, centre != X, np.abs(X - centre) >= radius)
+        for center, radius in zip(self.avoid, np.broadcast_to(self.radius, len(self.avoid)), strict=True):
+            apart = np.where(self.categorical, center != X, np.abs(X - center) >= radius)
             allowed &= apart.any(axis=1)
         return allowed

@@ -70,7 +70,7 @@ def restricted(snapshot: Snapshot, acquisition: Acquisition, *, wary: bool = Tru
 def cheap_points(
     space: Space, cost: CostModel, pool: Floats, excluded: Floats | None, rng: np.random.Generator
 ) -> Floats:
-    """The cheapest points there are, with their neighbours: for when a pool holds none that is affordable."""
+    """The cheapest points there are, with their neighbors: for when a pool holds none that is affordable."""
     found = search(Cheapness(cost), pool, rng=rng, grids=grids_of(space), excluded=excluded)
     return space.snap(build_pool(space.dimension, rng, n_sobol=0, incumbents=found.X_all[:N_INCUMBENTS]))
 

@@ -11,8 +11,8 @@ from typing import Protocol
 
 import numpy as np
 
-from pbgi.arguments import checks_arguments
 from pbgi.arrays import Bools, Floats
+from pbgi.checks import checks_arguments
 from pbgi.cost_function import Price, PriceFunction
 from pbgi.gp.algebra import rounded
 from pbgi.gp.config import GPConfig, Hyperparameters
@@ -80,16 +80,16 @@ class KnownCost:
 
     Args:
         price: Any function of the parameters (a dict) that returns a positive number.
-        vectorised: Whether `price` takes arrays instead: a dict of arrays (m,), for which it returns an array (m,).
+        vectorized: Whether `price` takes arrays instead: a dict of arrays (m,), for which it returns an array (m,).
             One call then prices many points, which makes suggestions several times faster.
     """
 
     price: PriceFunction
-    vectorised: bool = field(default=False, kw_only=True)
+    vectorized: bool = field(default=False, kw_only=True)
 
     def fit(self, space: Space, X: Floats, costs: Floats, config: GPConfig, start: Hyperparameters | None) -> CostModel:
         """Nothing to learn."""
-        return _Known(Price(space, self.price, self.vectorised))
+        return _Known(Price(space, self.price, self.vectorized))
 
 
 @checks_arguments
@@ -100,19 +100,19 @@ class LearnedCost:
     Args:
         known_factor: The part of the cost that is known, as a function of the parameters: a price list, say, where
             what is learned is the duration that it is multiplied with.
-        vectorised: Whether `known_factor` takes a dict of arrays, see `KnownCost`.
+        vectorized: Whether `known_factor` takes a dict of arrays, see `KnownCost`.
         model: What is assumed of the process; `GPConfig()` if not given.
         trend: Whether there is a line; without it the logarithm is a Gaussian process alone, as in the paper.
     """
 
     known_factor: PriceFunction | None = None
-    vectorised: bool = field(default=False, kw_only=True)
+    vectorized: bool = field(default=False, kw_only=True)
     model: GPConfig | None = field(default=None, kw_only=True)
     trend: bool = field(default=True, kw_only=True)
 
     def fit(self, space: Space, X: Floats, costs: Floats, config: GPConfig, start: Hyperparameters | None) -> CostModel:
         """Fit line and process to log(cost / known factor)."""
-        factor = None if self.known_factor is None else _Known(Price(space, self.known_factor, self.vectorised))
+        factor = None if self.known_factor is None else _Known(Price(space, self.known_factor, self.vectorized))
         if len(costs) == 0:
             return factor or _Uniform()
         if self.model is not None:
@@ -154,7 +154,7 @@ def _plain_gp(
 ) -> GP:
     """A process with hyperparameters in the units of y."""
     return GP.with_hyperparameters(
-        X, y, hyperparameters, config, categorical=space.categorical, mean=mean, standardise=False
+        X, y, hyperparameters, config, categorical=space.categorical, mean=mean, standardize=False
     )
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from pbgi.arrays import Floats
+from pbgi.checks import as_float, is_real, unboxed
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Float
-from pbgi.plain import as_float, is_real, unboxed
 from pbgi.space import MAX_GRID, Space
 
 PriceFunction = Callable[[Mapping[str, Any]], Any]
@@ -25,13 +25,13 @@ class Price:
 
     Args:
         space: Turns points of the cube into parameters.
-        function: Of a dict of parameters, to a positive number; if `vectorised`, of a dict of arrays (m,), to an array
+        function: Of a dict of parameters, to a positive number; if `vectorized`, of a dict of arrays (m,), to an array
             (m,) of positive numbers.
-        vectorised: Whether one call prices many points.
+        vectorized: Whether one call prices many points.
     """
 
-    def __init__(self, space: Space, function: PriceFunction, vectorised: bool) -> None:
-        self._space, self._function, self._vectorised = space, function, vectorised
+    def __init__(self, space: Space, function: PriceFunction, vectorized: bool) -> None:
+        self._space, self._function, self._vectorized = space, function, vectorized
         self._steps = {
             k: DIFFERENCE if isinstance(space.parameters[name], Float) else LEVEL_DIFFERENCE
             for k, (name, grid) in enumerate(zip(space.coordinates, space.grids, strict=True))
@@ -40,7 +40,7 @@ class Price:
 
     def log(self, X: Floats) -> Floats:
         """Logarithm of the price at the points X (m, d)."""
-        if self._vectorised:
+        if self._vectorized:
             return self._log_of_columns(X)
         return np.array([math.log(self._checked(params)) for params in self._space.from_unit_many(X)])
 
@@ -84,7 +84,7 @@ class Price:
         prices = np.asarray(self._function(self._space.columns(X)))
         if prices.shape not in ((), (len(X),)) or prices.dtype.kind not in "iuf":
             got = f"shape {prices.shape} and dtype {prices.dtype}"
-            raise InvalidInputError(f"a vectorised price of {len(X)} points must be as many real numbers; got {got}")
+            raise InvalidInputError(f"a vectorized price of {len(X)} points must be as many real numbers; got {got}")
         prices = np.broadcast_to(prices.astype(np.float64), len(X))
         bad = ~((prices > 0.0) & np.isfinite(prices))
         if bad.any():

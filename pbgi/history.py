@@ -23,9 +23,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from pbgi.checks import as_float, is_real
 from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
 from pbgi.notes import Note
-from pbgi.plain import Value, as_float, is_real, plain_value, require_fields
+from pbgi.plain import Value, plain_value, require_fields
 
 
 class TrialState(StrEnum):

@@ -17,8 +17,8 @@ from typing import Any, overload
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from pbgi.arguments import refuse_unknown_arguments
 from pbgi.arrays import Floats
+from pbgi.checks import refuse_unknown_arguments, require_count
 from pbgi.cost import WARINESS, Cost, CostModel, KnownCost, LearnedCost, UniformCost, few
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
 from pbgi.fitting import cost_notes, fit_costs, fit_values, paid_trials
@@ -27,7 +27,7 @@ from pbgi.history import WITHOUT_VALUE, History, Trial, TrialState
 from pbgi.model import ModelKind
 from pbgi.notes import Note
 from pbgi.parameter import Parameter
-from pbgi.plain import Value, require_count, require_fields
+from pbgi.plain import Value, require_fields
 from pbgi.policy import Policy
 from pbgi.prediction import Prediction, Recommendation, predict, recommend
 from pbgi.settings import FIELDS, FORMAT, Settings

@@ -25,10 +25,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pbgi.arguments import checks_arguments, refuse_unknown_arguments
 from pbgi.arrays import Floats
+from pbgi.checks import as_float, checks_arguments, is_real, refuse_unknown_arguments, set_fields, unboxed
 from pbgi.errors import InvalidInputError
-from pbgi.plain import Value, as_float, is_real, plain_value, set_fields, unboxed
+from pbgi.plain import Value, plain_value
 
 # A log level is found again while the rounding of (b + k) log(1 + k/b) stays below half a level (see `Integer`): 2^40
 # levels leave a factor of ten in the worst case.
@@ -169,7 +169,7 @@ class Integer(Discrete):
         low: Lowest value; an int, and more than half a step if `log`.
         high: Highest value; an int, a whole number of steps above `low`.
         log: Search on a logarithmic scale.
-        step: Distance between neighbours; a positive int.
+        step: Distance between neighbors; a positive int.
     """
 
     low: int

@@ -1,14 +1,17 @@
-"""Plain values: what survives JSON, and checks of what comes from it."""
+"""What survives JSON: plain values, and frozen dataclasses by the names of their classes and fields.
+
+Only classes named by the caller are ever made, and only through their own constructors, which check their arguments.
+"""
 
 import math
-import numbers
-from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any, TypeAlias
 
-import numpy as np
-
+from pbgi.checks import unboxed
 from pbgi.errors import InvalidInputError
+
+KIND = "kind"  # under which the name of a class is written
 
 Value: TypeAlias = str | int | float | bool | None
 """What a parameter may hold: the values that survive JSON."""
@@ -25,55 +28,49 @@ def plain_value(name: str, value: object) -> Value:
     return plain  # type: ignore[return-value]
 
 
-def require_fields(where: str, data: object, fields: Sequence[str]) -> None:
+def require_fields(where: str, data: object, names: Sequence[str]) -> None:
     """Raise unless `data` is a mapping with exactly these fields."""
     if not isinstance(data, Mapping):
-        raise InvalidInputError(f"{where} must be a mapping with {', '.join(fields)}; got {data!r}")
-    wrong = {"missing": [f for f in fields if f not in data], "unknown": [f for f in data if f not in fields]}
+        raise InvalidInputError(f"{where} must be a mapping with {', '.join(names)}; got {data!r}")
+    wrong = {
+        "missing": [name for name in names if name not in data],
+        "unknown": [name for name in data if name not in names],
+    }
     for what, listed in wrong.items():
         if listed:
-            names = ", ".join(map(repr, listed))
-            raise InvalidInputError(f"{where} must have exactly {', '.join(map(repr, fields))}; {what}: {names}")
+            wrong_names = ", ".join(map(repr, listed))
+            raise InvalidInputError(f"{where} must have exactly {', '.join(map(repr, names))}; {what}: {wrong_names}")
 
 
-def unboxed(value: object) -> object:
-    """The builtin inside a NumPy scalar, else the value itself."""
-    return value.item() if isinstance(value, np.generic) else value
+def to_plain(value: Any) -> Any:
+    """A frozen value as JSON: a mapping with its class name under "kind" and its fields."""
+    if is_dataclass(value) and not isinstance(value, type):
+        own = {f.name: to_plain(getattr(value, f.name)) for f in fields(value) if f.init}
+        return {KIND: type(value).__name__} | own
+    if isinstance(value, tuple):
+        return [to_plain(item) for item in value]
+    if callable(value):
+        raise InvalidInputError(f"a function cannot be written to JSON; got {value!r}")
+    return value
 
 
-def is_real(value: object) -> bool:
-    """Whether it is a real number of any kind: a bool is none, and a Decimal, unlike `numbers.Real`, is one."""
-    return isinstance(value, numbers.Real | Decimal) and not isinstance(value, bool)
+def from_plain(where: str, data: Any, classes: Iterable[type]) -> Any:
+    """The value that `to_plain` wrote, if it is made of these classes.
 
-
-def set_fields(frozen: object, **fields: object) -> None:
-    """Set fields of a frozen dataclass while it is being made."""
-    for name, value in fields.items():
-        object.__setattr__(frozen, name, value)
-
-
-def require_positive(name: str, value: object) -> float:
-    """The value as a float, if it is a positive, finite real number."""
-    plain = unboxed(value)
-    number = as_float(plain) if is_real(plain) else math.nan
-    if not 0.0 < number < math.inf:
-        raise InvalidInputError(f"{name} must be a positive, finite number; got {value!r}")
-    return number
-
-
-def as_float(number: Any) -> float:
-    """A real number as the nearest float; an infinity beyond the largest one, NaN for a Decimal that is no number."""
+    Raises:
+        InvalidInputError: Another kind, other fields, or fields that the class refuses.
+    """
+    known = {cls.__name__: cls for cls in classes}
+    if isinstance(data, list):
+        return tuple(from_plain(where, item, known.values()) for item in data)
+    if not isinstance(data, Mapping):
+        return data
+    kind = data.get(KIND)
+    if kind not in known:
+        raise InvalidInputError(f"kind of {where} must be one of {', '.join(sorted(known))}; got {kind!r}")
+    names = [f.name for f in fields(known[kind]) if f.init]
+    require_fields(where, data, (KIND, *names))
     try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
-    except ValueError:  # a Decimal that signals
-        return math.nan
-
-
-def require_count(name: str, value: object) -> int:
-    """The value as an int, if it is a positive whole number."""
-    plain = unboxed(value)
-    if isinstance(plain, bool) or not isinstance(plain, int) or plain < 1:
-        raise InvalidInputError(f"{name} must be a positive whole number; got {value!r}")
-    return plain
+        return known[kind](**{name: from_plain(f"{where}.{name}", data[name], known.values()) for name in names})
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{where}: {error}") from None

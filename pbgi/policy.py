@@ -20,12 +20,11 @@ from pbgi.acquisition import (
     UnwarpedIndex,
     UpperConfidenceBound,
 )
-from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats
 from pbgi.best_point import best_point
+from pbgi.checks import checks_arguments, require_positive, set_fields
 from pbgi.errors import InvalidInputError
 from pbgi.notes import COST_SCALE, INDEX, INITIAL_COST_SCALE
-from pbgi.plain import require_positive, set_fields
 from pbgi.search import Acquisition, SearchResult
 from pbgi.snapshot import Proposal, Snapshot, cost_of
 
@@ -229,10 +228,10 @@ class UCB:
 @checks_arguments
 @dataclass(frozen=True)
 class Thompson:
-    """Thompson sampling, blind to cost: the maximiser of one function drawn from the posterior."""
+    """Thompson sampling, blind to cost: the maximizer of one function drawn from the posterior."""
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
-        """The maximiser of a draw."""
+        """The maximizer of a draw."""
         path = PathValue(snapshot.model.sample_path(rng))
         # A draw has many more peaks than a closed-form function of the posterior.
         return _proposal(snapshot, best_point(snapshot, path, rng, times_climbs=PATH_CLIMBS))

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from pbgi.checks import require_count, require_positive
 from pbgi.cost import Cost, KnownCost, LearnedCost, UniformCost
 from pbgi.errors import InvalidInputError
-from pbgi.frozen import from_plain, to_plain
 from pbgi.gp.config import GammaPrior, GPConfig, Hyperparameters, LogNormalPrior
 from pbgi.model import ModelKind, require_model
-from pbgi.plain import require_count, require_positive
+from pbgi.plain import from_plain, to_plain
 from pbgi.policy import PBGI, PBGID, POLICIES, Policy
 from pbgi.space import Space
 from pbgi.startup import default_n_startup

@@ -37,7 +37,7 @@ class Snapshot:
         model: What is believed of warped values, given running trials too.
         cost: What is believed of costs.
         trials: The history.
-        sign: 1 if the user maximises, else -1: a trial's value times it is a value here.
+        sign: 1 if the user maximizes, else -1: a trial's value times it is a value here.
         failed: (k, d) Failed points.
         excluded: Points that must not be proposed again, or None.
         spent: Charged so far.

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pbgi.arrays import Bools, Floats
+from pbgi.checks import set_fields, unboxed
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Discrete, Float, Integer, Parameter
-from pbgi.plain import Value, plain_value, require_fields, set_fields, unboxed
+from pbgi.plain import Value, plain_value, require_fields
 
 # Levels worth listing; those of a finer integer are computed where they are needed.
 MAX_GRID = 1024

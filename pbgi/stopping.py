@@ -12,13 +12,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from pbgi.acquisition import LogExpectedImprovement, UnwarpedIndex
-from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats
 from pbgi.best_point import best_point
+from pbgi.checks import checks_arguments, require_count, require_positive, set_fields
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial
 from pbgi.notes import WORTH, WORTH_INDEX, WORTH_LOG_COST, WORTH_POINT, Note
-from pbgi.plain import require_count, require_positive, set_fields
 from pbgi.snapshot import Snapshot, cost_of
 
 
@@ -50,7 +49,7 @@ class Situation:
         budget: What may be spent, or None.
         spent: Charged so far.
         reserved: Held for running trials.
-        sign: 1 if the user maximises, else -1.
+        sign: 1 if the user maximizes, else -1.
         note: What the rules noted of the next trial.
         nothing_left: Why there is no next trial, or None if there is one.
     """

@@ -74,7 +74,7 @@ def fit_success(space: Space, succeeded: Floats, failed: Floats) -> Success | No
         hyperparameters = fitted.hyperparameters
     X, outcome = _told(succeeded, failed)
     told = GP.with_hyperparameters(
-        X, outcome, hyperparameters, categorical=space.categorical, mean=1.0, standardise=False
+        X, outcome, hyperparameters, categorical=space.categorical, mean=1.0, standardize=False
     )
     return Success(told)
 

@@ -240,7 +240,7 @@ def test_restricted_by_brute_force(affordable):
     function = restricted(KNOWN, affordable, avoid, 0.2)
     allowed = [
         1.0 + 20.0 * x[0] * x[2] ** 2 <= affordable
-        and not any(all(abs(x[k] - centre[k]) < 0.2 for k in range(3)) for centre in avoid)
+        and not any(all(abs(x[k] - center[k]) < 0.2 for k in range(3)) for center in avoid)
         for x in X
     ]
     assert 10 < sum(allowed) < 400

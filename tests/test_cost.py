@@ -20,12 +20,12 @@ from pbgi.cost import (
     fits,
     posterior_and_cost,
 )
-from pbgi.frozen import from_plain, to_plain
 from pbgi.gp.config import GPConfig, Hyperparameters
 from pbgi.gp.fit import fit_gp
 from pbgi.gp.posterior import GP
 from pbgi.gp.trend import fit_trend
 from pbgi.parameter import Categorical, Float, Integer
+from pbgi.plain import from_plain, to_plain
 from pbgi.space import Space
 
 POWERS = [1.0, -1.0, -0.3, 0.0]
@@ -77,7 +77,7 @@ def line_and_process(space, X, costs, Z):
     fitted = fit_gp(X, logs, GPConfig(), categorical=space.categorical).hyperparameters
     unit = logs.var(ddof=1)
     parameters = Hyperparameters(fitted.length_scales, unit * fitted.output_scale, unit * fitted.noise)
-    around = GP.with_hyperparameters(X, logs - line(X), parameters, categorical=space.categorical, standardise=False)
+    around = GP.with_hyperparameters(X, logs - line(X), parameters, categorical=space.categorical, standardize=False)
     residual, std = around.posterior(Z)
     return line(Z) + residual, std**2, unit * fitted.noise
 
@@ -363,11 +363,11 @@ def price_by_columns(params):
 
 
 @pytest.mark.parametrize("make", [KnownCost, LearnedCost])
-def test_a_vectorised_price_is_the_same_price(make):
+def test_a_vectorized_price_is_the_same_price(make):
     X, Z = design(MIXED, 12), design(MIXED, 40, seed=1)
     one, many = (
-        fit(make(price, vectorised=vectorised), MIXED, X, some_costs(X))
-        for price, vectorised in ((lambda p: float(price_by_columns(p)), False), (price_by_columns, True))
+        fit(make(price, vectorized=vectorized), MIXED, X, some_costs(X))
+        for price, vectorized in ((lambda p: float(price_by_columns(p)), False), (price_by_columns, True))
     )
     for power in POWERS:
         np.testing.assert_allclose(many.log_moment(Z, power), one.log_moment(Z, power), rtol=1e-12, atol=1e-12)
@@ -375,9 +375,9 @@ def test_a_vectorised_price_is_the_same_price(make):
             np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
 
 
-def test_a_vectorised_price_is_called_once_for_a_gradient():
+def test_a_vectorized_price_is_called_once_for_a_gradient():
     calls = []
-    cost = fit(KnownCost(lambda p: calls.append(len(p["x0"])) or 1.0 + p["x0"], vectorised=True), cube(5), [], [])
+    cost = fit(KnownCost(lambda p: calls.append(len(p["x0"])) or 1.0 + p["x0"], vectorized=True), cube(5), [], [])
     _, gradient = cost.log_moment_and_grad(np.full((7, 5), 0.5), 1.0)
     assert calls == [7 * 6]
     np.testing.assert_allclose(gradient, [[1.0 / 1.5, 0.0, 0.0, 0.0, 0.0]] * 7, rtol=1e-6)
@@ -386,10 +386,10 @@ def test_a_vectorised_price_is_called_once_for_a_gradient():
 @pytest.mark.parametrize(
     "bad", [lambda p: p["x"] - 0.5, lambda _: np.ones(3), lambda p: p["x"] * 1j, lambda _: np.array(["a", "b"])]
 )
-def test_bad_vectorised_prices_are_refused(bad):
+def test_bad_vectorized_prices_are_refused(bad):
     X = np.array([[0.75], [0.25]])
     with pytest.raises(InvalidInputError, match=r"positive, finite number; at {'x': 0.25}|as many real numbers"):
-        fit(KnownCost(bad, vectorised=True), LINE, X, [1.0, 1.0]).log_moment(X, 1.0)
+        fit(KnownCost(bad, vectorized=True), LINE, X, [1.0, 1.0]).log_moment(X, 1.0)
 
 
 # Refusals and frozen values -------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ LOG_RATIO_JOINTS = [float(exact.log_h(z)) for z in Z_JOINTS]
 
 
 def ulps_around(x: float, n: int = 100) -> np.ndarray:
-    """x and its n neighbours on either side."""
+    """x and its n neighbors on either side."""
     out = [x]
     for direction in (-np.inf, np.inf):
         y = x
@@ -117,13 +117,13 @@ def test_root_is_monotone(points):
     assert np.all(np.diff(inverse_log_h(points)) >= 0)
 
 
-@pytest.mark.parametrize("centre", [*LOG_RATIO_JOINTS, -1e9, -300.0, -3.0, 0.5, 300.0])
-def test_root_of_neighbouring_floats_is_monotone_to_rounding(centre):
+@pytest.mark.parametrize("center", [*LOG_RATIO_JOINTS, -1e9, -300.0, -3.0, 0.5, 300.0])
+def test_root_of_neighboring_floats_is_monotone_to_rounding(center):
     """Closer than rounding error, two roots may tie or swap, but by no more than the promised error."""
-    points = np.sort(ulps_around(centre, 1000))
+    points = np.sort(ulps_around(center, 1000))
     z = inverse_log_h(points)
-    _, _, dlog_cost = gittins_index_and_grad(0.0, 1.0, centre)
-    assert np.all(np.diff(z) >= -4 * EPS * (np.maximum(1, np.abs(z[1:])) + abs(centre * dlog_cost)))
+    _, _, dlog_cost = gittins_index_and_grad(0.0, 1.0, center)
+    assert np.all(np.diff(z) >= -4 * EPS * (np.maximum(1, np.abs(z[1:])) + abs(center * dlog_cost)))
 
 
 EXTREMES = [1e-300, 1e-200, 1e-100, 1e-30, 1e-8, 1.0, 1e8, 1e30, 1e100, 1e200, 1e300]

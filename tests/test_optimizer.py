@@ -262,7 +262,7 @@ def test_stops_when_no_trial_is_worth_its_price():
     assert reason.rule == "GittinsStop"
     assert reason.numbers["net_gain"] <= 0
     assert reason.numbers["best_value"] == optimizer.best.value
-    assert reason.numbers["index"] >= optimizer.best.value  # minimising: what the best box is worth is no better
+    assert reason.numbers["index"] >= optimizer.best.value  # minimizing: what the best box is worth is no better
     assert "worth its price" in str(reason)
     dearer = Optimizer(PLANE, policy=pbgi.PBGI(cost_scale=2.0), cost=pbgi.UniformCost(), seed=0)
     while dearer.should_stop() is None:
@@ -561,7 +561,7 @@ def test_bad_arguments_are_refused(arguments, message):
         (lambda: pbgi.PBGI(scale=0.1), "got 'scale'; did you mean 'cost_scale'?"),
         (lambda: pbgi.PBGID(decays=2.0), "got 'decays'; did you mean 'decay'?"),
         (lambda: pbgi.LogEI(xi=0.1), "got 'xi'"),
-        (lambda: pbgi.KnownCost(bowl, vectorized=True), "got 'vectorized'; did you mean 'vectorised'?"),
+        (lambda: pbgi.KnownCost(bowl, vectorised=True), "got 'vectorised'; did you mean 'vectorized'?"),
         (lambda: pbgi.LearnedCost(known_factors=bowl), "got 'known_factors'; did you mean 'known_factor'?"),
         (lambda: pbgi.GittinsStop(0.1, patients=3), "got 'patients'; did you mean 'patience'?"),
         (lambda: pbgi.MaxTrials(trials=3), "got 'trials'; there are n"),

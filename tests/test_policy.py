@@ -24,10 +24,10 @@ from scipy import stats
 
 from pbgi import InvalidInputError
 from pbgi.cost import KnownCost, LearnedCost
-from pbgi.frozen import from_plain, to_plain
 from pbgi.gp.config import GPConfig
 from pbgi.history import History
 from pbgi.parameter import Categorical, Float, Integer
+from pbgi.plain import from_plain, to_plain
 from pbgi.policy import (
     EI,
     EIPC,
@@ -252,7 +252,7 @@ def test_a_search_begins_beside_the_best_points_too(policy, space, monkeypatch):
 
 
 def textbook(policy, snapshot, X):
-    """What the policy maximises, from SciPy's normal distribution and the posteriors alone."""
+    """What the policy maximizes, from SciPy's normal distribution and the posteriors alone."""
     mean, std = snapshot.model.posterior(X)
     log_mean = (snapshot.cost.log_moment(X, 1.0) - snapshot.cost.log_moment(X, -1.0)) / 2  # of a log-normal
     log_variance = snapshot.cost.log_moment(X, 1.0) + snapshot.cost.log_moment(X, -1.0)
@@ -280,7 +280,7 @@ def textbook(policy, snapshot, X):
     + [(p, spent) for p in (LogEICC(), UCB()) for spent in (0.0, 40.0, 80.0, 130.0)],
     ids=repr,
 )
-def test_proposal_maximises_the_textbook_function(policy, spent):
+def test_proposal_maximizes_the_textbook_function(policy, spent):
     for seed in range(3):
         snapshot = typical(LINE, n=6, seed=seed, spent=spent)
         proposal = policy.propose(snapshot, seeded(seed))
@@ -293,7 +293,7 @@ def test_proposal_maximises_the_textbook_function(policy, spent):
 
 @pytest.mark.parametrize("policy", [PBGI(0.1), UCB(), LogEIPC()], ids=repr)
 def test_proposal_is_a_maximum_in_two_dimensions(policy):
-    """On a grid, and among its neighbours: the weight of UCB depends on the dimension."""
+    """On a grid, and among its neighbors: the weight of UCB depends on the dimension."""
     axis = np.linspace(0, 1, 101)
     X = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     for seed in range(3):
@@ -326,7 +326,7 @@ def test_cooling_goes_from_per_cost_to_blind():
     assert abs(blind - thrifty) > 1e-3
 
 
-def test_thompson_maximises_the_drawn_path():
+def test_thompson_maximizes_the_drawn_path():
     places = []
     snapshot = typical(LINE, n=3)
     for seed in range(5):

@@ -271,12 +271,12 @@ def test_runs_resumes_and_reports(tmp_path):
 
 
 def test_without_ours_there_is_a_report_but_no_verdict():
-    from real_report import section, summarise, target_lines
+    from real_report import section, summarize, target_lines
 
     run = {"kind": "quality", "seed": 0, "budget": 3.0, "costs": [0.5, 2.0], "values": [2.0, 1.0], "error": None}
     peers = {"random": [2.0, 1.0], "ax": [2.5, 0.5]}
     runs = [{**run, "problem": "cifar10", "peer": peer, "regrets": regrets} for peer, regrets in peers.items()]
-    summary = summarise([*runs, {**runs[1], "problem": "imagenet", "error": "it broke"}])
+    summary = summarize([*runs, {**runs[1], "problem": "imagenet", "error": "it broke"}])
     text = section(summary)
     assert "| Ax | 1 | 2.5; 2.5; 0.5 |" in text
     assert "over the 1 runs that all of them have" in text

@@ -293,7 +293,7 @@ def test_many_are_each_alone_to_the_bit(space_and_rows):
 
 
 def test_many_are_each_alone_in_long_columns_too():
-    """Vectorised logarithms may round differently from scalar ones; a resumed run must not see that."""
+    """Vectorized logarithms may round differently from scalar ones; a resumed run must not see that."""
     X = np.random.default_rng(0).random((257, MIXED.dimension))
     points = MIXED.from_unit_many(X)
     assert MIXED.from_unit_many(np.asfortranarray(X)) == points == [MIXED.from_unit(x) for x in X]
@@ -469,7 +469,7 @@ def test_nothing_can_be_changed():
 # Refusals ----------------------------------------------------------------------------------------------------------
 
 
-class Colour(str, enum.Enum):  # noqa: UP042 - the kind of value people have
+class Color(str, enum.Enum):  # noqa: UP042 - the kind of value people have
     RED = "red"
 
 
@@ -518,7 +518,7 @@ class Colour(str, enum.Enum):  # noqa: UP042 - the kind of value people have
         (lambda: Categorical([[1], [2]]), "each choice must be a str, int, float, bool or None; got [1]"),
         (lambda: Categorical([(1, 2)]), "each choice must be a str, int, float, bool or None; got (1, 2)"),
         (lambda: Categorical([len]), "each choice must be a str, int, float, bool or None; got <built-in"),
-        (lambda: Categorical([Colour.RED]), "each choice must be a str, int, float, bool or None; got <Colour"),
+        (lambda: Categorical([Color.RED]), "each choice must be a str, int, float, bool or None; got <Color"),
         (lambda: Categorical([math.nan]), "each choice must be finite; got nan"),
         (lambda: Categorical([1, math.inf]), "each choice must be finite; got inf; use a string"),
         (lambda: Space({}), "at least one parameter; got {}"),

@@ -85,7 +85,7 @@ def test_same_state_same_point_other_seed_other_point():
 
 
 def test_categories_count_as_far_apart():
-    """Once a choice has been tried, any other is as good: the ends of the list are no farther than its neighbours."""
+    """Once a choice has been tried, any other is as good: the ends of the list are no farther than its neighbors."""
     space = Space({"x": Float(0.0, 1.0), "c": Categorical(list("abcdefghijkl"))})
     levels = space.grids[1]
     seen = np.array([[0.0, levels[5]], [0.5, levels[5]], [1.0, levels[5]]])

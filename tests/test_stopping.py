@@ -19,8 +19,8 @@ from engine_fixtures import (
 
 from pbgi import InvalidInputError
 from pbgi.cost import KnownCost, LearnedCost
-from pbgi.frozen import from_plain, to_plain
 from pbgi.history import History
+from pbgi.plain import from_plain, to_plain
 from pbgi.stopping import (
     STOP_RULES,
     AnyOf,
@@ -227,7 +227,7 @@ def stops(snapshot, cost_scale, seed=0):
     return rule.reason(now)
 
 
-def test_a_former_maximiser_that_a_fresh_search_misses_is_looked_at_again(monkeypatch):
+def test_a_former_maximizer_that_a_fresh_search_misses_is_looked_at_again(monkeypatch):
     """A search that has only its pool, far from the maximum, misses it; a point noted by an earlier trial does not."""
     snapshot = typical(0)
     rule, everywhere = GittinsStop(1.0), GittinsStop(1.0).note(snapshot, rng(0))

@@ -95,7 +95,7 @@ def test_the_chance_counts_all_trials_and_not_only_those_that_lengths_are_learne
 def test_a_tempting_half_where_everything_fails_is_soon_left_alone():
     """At random four of ten trials would lie deep in it. The best point that there is lies at its border."""
     space = {"x": Float(0, 1), "y": Float(0, 1), "z": Float(0, 1)}
-    cost = KnownCost(lambda p: 1.0 + p["x"], vectorised=True)
+    cost = KnownCost(lambda p: 1.0 + p["x"], vectorized=True)
     later = []
     for seed in range(6):
         optimizer = Optimizer(space, cost=cost, budget=60, n_startup_trials=8, seed=seed)

@@ -17,15 +17,15 @@ from torch import Tensor
 
 from pbgi.botorch.cost import CostModel, log_moment, require_cost_model
 from pbgi.botorch.posterior import log_mean_exp, mean_and_variance
+from pbgi.checks import unboxed
 from pbgi.errors import InvalidInputError
 from pbgi.index import gittins_index, log_h
-from pbgi.plain import unboxed
 
 
 class Beliefs(NamedTuple):
     """What is believed of points: `(*batch)` each, and `(*batch, s)` for an ensemble of s models."""
 
-    mean: Tensor  # of the objective, or of its negative if that is maximised
+    mean: Tensor  # of the objective, or of its negative if that is maximized
     std: Tensor
     log_moment: Tensor  # of the cost
 
@@ -87,7 +87,7 @@ class PandorasBoxGittinsIndex(CostAwareAcquisitionFunction):
             `DeterministicModel` of the cost, or, which any other `Model` is taken for, a model of the log cost.
         posterior_transform: Makes one output of several.
         maximize: Whether large values of the objective are good. If not, the acquisition value is minus the index
-            of the minimisation problem: larger is better here in both cases.
+            of the minimization problem: larger is better here in both cases.
 
     Raises:
         InvalidInputError: An argument breaks its rule; from `forward`, a cost that is not positive and finite.

@@ -110,7 +110,7 @@ def _model(gp: GP, training: Training, transform: Standardize | None) -> SingleT
     likelihood.initialize(noise=as_tensor(training.noise))
     mean.initialize(constant=as_tensor(training.mean))
     if transform is not None:
-        model.outcome_transform = transform  # now, since the constructor would have it learn centre and scale anew
+        model.outcome_transform = transform  # now, since the constructor would have it learn center and scale anew
     model.requires_grad_(False)
     model.eval()
     return model
@@ -125,10 +125,10 @@ def _kernel(name: str, d: int) -> Kernel:
 
 
 def _standardized(training: Training) -> Standardize:
-    """A transform that knows centre and scale already: in evaluation mode it learns nothing."""
+    """A transform that knows center and scale already: in evaluation mode it learns nothing."""
     transform = Standardize(m=1).to(torch.float64)
     scale = as_tensor([[training.scale]])
-    known = {"means": as_tensor([[training.centre]]), "stdvs": scale, "_stdvs_sq": scale**2}
+    known = {"means": as_tensor([[training.center]]), "stdvs": scale, "_stdvs_sq": scale**2}
     transform.load_state_dict({**known, "_is_trained": torch.tensor(True)})
     transform.eval()
     return transform

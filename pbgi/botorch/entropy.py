@@ -6,7 +6,7 @@ which it uses the diagonal: with 16,000 candidates, 10 GB and a minute and a hal
 diagonal, and BoTorch gets the samples.
 
 The estimate contains log-densities with weights that average to one only in the limit: its error depends on the unit of
-the values, and a search finds the largest errors. Units are standardised here, so that a unit makes no difference. (In
+the values, and a search finds the largest errors. Units are standardized here, so that a unit makes no difference. (In
 the units of the values it is another policy, with other results: `paper.policies`, experiment `units`.)
 """
 
@@ -26,7 +26,7 @@ from pbgi.botorch.belief import log_moment
 from pbgi.botorch.bridge import Surrogate, as_tensor
 from pbgi.cost import CostModel
 
-LEAST_STD = 1e-4  # of a candidate, standardised: BoTorch's smallest variance is its square
+LEAST_STD = 1e-4  # of a candidate, standardized: BoTorch's smallest variance is its square
 
 
 def max_value_entropy(
@@ -35,7 +35,7 @@ def max_value_entropy(
     """BoTorch's max-value entropy search.
 
     Args:
-        surrogate: What is believed, in standardised units.
+        surrogate: What is believed, in standardized units.
         n_candidates: Random points that the largest value is sampled from, besides those tried.
         n_max_values: Samples of the largest value.
         n_values: Samples of the value at a point.
@@ -45,7 +45,7 @@ def max_value_entropy(
     candidates = np.concatenate([rng.random((n_candidates, training.X.shape[1])), training.X])
     mean, std = surrogate.gp.posterior(candidates)
     uniform = rng.random(n_max_values)
-    maxima = gumbel_maxima((mean - training.centre) / training.scale, std / training.scale, uniform)
+    maxima = gumbel_maxima((mean - training.center) / training.scale, std / training.scale, uniform)
     entropy = qMaxValueEntropy(
         surrogate.model,
         candidate_set=as_tensor(training.X[:1]),  # what it samples from these is replaced

@@ -46,7 +46,7 @@ def climb(
     """BoTorch's search on the unit cube.
 
     Args:
-        acquisition: What is maximised.
+        acquisition: What is maximized.
         d: Dimension.
         n_points: How many points are looked at together; those that BoTorch itself adds do not count.
         starts: What is chosen from to climb; None for Sobol points.

@@ -1,6 +1,6 @@
 """The knowledge gradient: how much the best posterior mean is expected to rise.
 
-BoTorch's one-shot form maximises over the point x and, together with it, over the best point after each of a fixed
+BoTorch's one-shot form maximizes over the point x and, together with it, over the best point after each of a fixed
 number of imagined values at x. Its own evaluation conditions the model on every imagined value. That is not needed: a
 value that is z standard deviations off moves the mean at x' by z cov(f(x'), f(x)) / sqrt(var f(x) + noise), so one
 covariance per imagined value says it all. The numbers are the same; only the work is less.

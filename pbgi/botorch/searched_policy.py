@@ -15,8 +15,8 @@ import numpy as np
 from pbgi.acquisition import Cheapness, LogExpectedImprovement
 from pbgi.arrays import Bools, Floats
 from pbgi.best_point import best_point, restricted
+from pbgi.checks import require_count, set_fields
 from pbgi.notes import Note
-from pbgi.plain import require_count, set_fields
 from pbgi.search.maximize import RESOLUTION
 from pbgi.snapshot import Proposal, Snapshot, cost_of
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SearchedPolicy(ABC):
-    """A policy that maximises an acquisition function by BoTorch's search; the settings are the paper's.
+    """A policy that maximizes an acquisition function by BoTorch's search; the settings are the paper's.
 
     Integers are searched as if continuous, and snapped. The proposal is the best candidate that is affordable, not
     excluded and away from failures; if the search has found none, it is the best allowed point by log expected
@@ -96,7 +96,7 @@ class SearchedPolicy(ABC):
     def _acquisition(
         self, surrogate: "Surrogate", snapshot: Snapshot, rng: np.random.Generator
     ) -> "AcquisitionFunction":
-        """What is maximised."""
+        """What is maximized."""
 
     def _n_points(self) -> int:
         """How many points are looked at together; those that BoTorch itself adds do not count."""

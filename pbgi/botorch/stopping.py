@@ -1,7 +1,7 @@
 """When to stop a BoTorch loop: once no point of a pool is worth its price.
 
 A point is worth its price as long as its Gittins index exceeds the best value seen. The pool should hold what the inner
-search found now and in earlier steps, neighbours of the best point and points spread over the space: a maximum that the
+search found now and in earlier steps, neighbors of the best point and points spread over the space: a maximum that the
 search missed looks like a reason to stop. Ask for the signal several times in a row before believing it.
 """
 
@@ -15,8 +15,8 @@ from torch import Tensor
 
 from pbgi.botorch.acquisition import LogExpectedImprovementPerCost, PandorasBoxGittinsIndex
 from pbgi.botorch.cost import CostModel, log_moment
+from pbgi.checks import require_positive, unboxed
 from pbgi.errors import InvalidInputError
-from pbgi.plain import require_positive, unboxed
 
 
 @dataclass(frozen=True)

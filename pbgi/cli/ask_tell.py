@@ -40,13 +40,16 @@ def tell(book: StudyBook, told: Mapping[str, Any]) -> dict[str, Any]:
         The trial; another one than was told of if that had been given up as abandoned.
     """
     number, value, cost, message = checked(told)
-    with book.locked():
+
+    def finish() -> int:
         trial = book.trial(number)
-        observed = None
+        charged, observed = cost, None
         if cost is None and not trial.state.is_finished():
-            cost, observed = _assumed_cost(book, trial), 0.0
-        ended = book.finish(number, Outcome(value, cost, None, message, observed=observed))
-        return trial_records(book.trials())[ended.number]
+            charged, observed = _assumed_cost(book, trial), 0.0
+        return book.finish(number, Outcome(value, charged, None, message, observed=observed)).number
+
+    ended = book.exclusively(finish)
+    return trial_records(book.trials())[ended]
 
 
 def _assumed_cost(book: StudyBook, trial: Any) -> float:

@@ -6,6 +6,7 @@ none of them.
 """
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -15,15 +16,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
+from pbgi.cli.errors import StartError
 from pbgi.cli.guard import Guard, kill_strays
-from pbgi.cli.job import Job
+from pbgi.cli.job import Job, price_of_second
 from pbgi.cli.logs import condense, give_back
 from pbgi.cli.masking import for_commands
 from pbgi.cli.outcome import LEAST_COST, Outcome, read_result
-from pbgi.cli.placeholders import environment_of, filled, values_of
+from pbgi.cli.placeholders import environment_of, filled, names_in, values_of
 from pbgi.cli.private_files import make_folder, open_private, tail, write_json
 from pbgi.cli.processes import signal_group
+from pbgi.errors import InvalidInputError
 from pbgi.plain import Value
 
 # Seconds between asking a command to end and killing it.
@@ -147,12 +151,6 @@ class Attempt:
         return "".join(f"\n    {line}" for line in lines)
 
 
-def price_of_second(job: Job) -> float | None:
-    """What a second costs; None where only the program knows."""
-    usual = 1.0 if job.cost is None else None
-    return usual if job.price_per_second is None else job.price_per_second
-
-
 def priced(job: Job, seconds: float) -> float | None:
     """What so many seconds cost; None where only the program knows."""
     price = price_of_second(job)
@@ -163,17 +161,27 @@ def start(plan: Plan, count: int) -> Attempt:
     """Run the command of a trial.
 
     Raises:
-        OSError: It could not be started.
+        StartError: This machine cannot start it, nor any other: its disk is full, say, or the program is gone.
+        InvalidInputError: It is this point whose command cannot be started.
     """
     job, params_file = plan.job, plan.folder / "params.json"
-    make_folder(plan.folder)
-    write_json(params_file, plan.params)
-    if job.result_file is not None:  # what an earlier attempt wrote is not the result of this one
-        (plan.folder / job.result_file).unlink(missing_ok=True)
-    given = (plan.params, plan.number, plan.folder, params_file)
-    with open_private(plan.file("stdout.log", count)) as out, open_private(plan.file("stderr.log", count)) as err:
-        begun = time.monotonic()
-        process = subprocess.Popen(  # noqa: S603 (an argument list from the user's own file; no shell)
+    try:
+        make_folder(plan.folder)
+        write_json(params_file, plan.params)
+        if job.result_file is not None:  # what an earlier attempt wrote is not the result of this one
+            (plan.folder / job.result_file).unlink(missing_ok=True)
+        with open_private(plan.file("stdout.log", count)) as out, open_private(plan.file("stderr.log", count)) as err:
+            begun = time.monotonic()
+            return Attempt(plan, count, _process(plan, params_file, out, err), begun)
+    except OSError as error:
+        way_out = "mend that, and run it again to go on"
+        raise StartError(f"the command of trial {plan.number} could not be started: {error}; {way_out}") from None
+
+
+def _process(plan: Plan, params_file: Path, out: BinaryIO, err: BinaryIO) -> "subprocess.Popen[bytes]":
+    job, given = plan.job, (plan.params, plan.number, plan.folder, params_file)
+    try:
+        return subprocess.Popen(  # noqa: S603 (an argument list from the user's own file; no shell)
             filled(job.command, values_of(*given)),
             cwd=job.folder,
             env={**for_commands(os.environ), **job.environment, **environment_of(*given)},
@@ -182,7 +190,16 @@ def start(plan: Plan, count: int) -> Attempt:
             stderr=err,
             start_new_session=True,
         )
-    return Attempt(plan, count, process, begun)
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and not _is_about_the_point(job, error):
+            raise
+        raise InvalidInputError(f"the command could not be started: {error}") from None
+
+
+def _is_about_the_point(job: Job, error: OSError) -> bool:
+    """Whether the command of another point may start: its program is another, or its arguments are shorter."""
+    program = bool(names_in(job.command[0])) and error.errno in (errno.ENOENT, errno.EACCES, errno.ENOEXEC)
+    return program or error.errno in (errno.E2BIG, errno.ENAMETOOLONG)
 
 
 def _wait_without_reaping(pid: int) -> None:

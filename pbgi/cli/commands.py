@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pbgi.cli.errors import ExitCode, JobError, StorageError, shortened
+from pbgi.cli.errors import ExitCode, InterruptedRunError, JobError, StartError, StorageError, shortened
 from pbgi.cli.masking import STORAGE_VARIABLE, masked
 from pbgi.errors import NothingLeftError, PbgiError
 
@@ -20,8 +20,10 @@ def run(given: argparse.Namespace) -> int:
     urls = (getattr(given, "storage", None), os.environ.get(STORAGE_VARIABLE), str(getattr(given, "study", "")))
     try:
         return int(_COMMANDS[given.command](given))
-    except StorageError as error:
+    except (StorageError, StartError) as error:
         return _complain(error, ExitCode.STORAGE, urls)
+    except InterruptedRunError as error:
+        return _complain(error, error.code, urls)
     except NothingLeftError as error:
         return _complain(error, ExitCode.NOTHING_LEFT, urls)
     except PbgiError as error:
@@ -34,23 +36,24 @@ def run(given: argparse.Namespace) -> int:
         return ExitCode.INTERNAL
 
 
-def _complain(error: Exception, code: ExitCode, urls: tuple[str | None, ...]) -> int:
+def _complain(error: Exception, code: int, urls: tuple[str | None, ...]) -> int:
     print(f"pbgi: {shortened(masked(str(error), *urls))}", file=sys.stderr)
     return code
 
 
 def _tune(given: argparse.Namespace) -> int:
+    from pbgi.checks import require_count, require_positive
     from pbgi.cli.job import read_job
     from pbgi.cli.progress import Display
     from pbgi.cli.records import standing_record
-    from pbgi.cli.tune import Tuner
-    from pbgi.plain import require_count, require_positive
+    from pbgi.cli.tune import Tuner, require_runnable
 
     job = read_job(given.job)
     if given.budget is not None:
         job = replace(job, budget=require_positive("--budget", given.budget))
     if given.parallel is not None:
         job = replace(job, parallel=require_count("--parallel", given.parallel))
+    require_runnable(job)
     book = _book_of_job(job, given.storage)
     display = Display(quiet=given.quiet)
     ended = Tuner(job, book, display).run(reclaim=given.reclaim)
@@ -226,10 +229,13 @@ def _url(job: Any, storage: str | None) -> str:
 
 
 def _quiet(open_storage: Callable[[], Any]) -> Any:
-    """Optuna reports every study it makes, and every error twice; our own lines say more."""
+    """Optuna reports every study it makes, and its storages what they then raise; our own lines say more."""
+    import logging
+
     import optuna
 
-    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    logging.getLogger("optuna.storages").setLevel(logging.CRITICAL)
     return open_storage()
 
 

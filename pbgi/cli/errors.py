@@ -2,10 +2,14 @@
 
 PbgiError
     ├── InvalidInputError ── JobError     a file or an argument breaks a rule; the message names file, line and key
-    └── StorageError (OSError)            the storage cannot be opened, read or written
-        └── DamagedError                  it holds what no study does
+    ├── StorageError (OSError)            the storage cannot be opened, read or written
+    │       ├── StorageBusyError          not now, but perhaps a little later
+    │       └── DamagedError              it holds what no study does
+    ├── StartError (OSError)              a command cannot be started
+    └── InterruptedRunError               a signal came, and the storage was away
 """
 
+import signal
 from enum import IntEnum
 from pathlib import Path
 
@@ -43,6 +47,22 @@ class StorageError(PbgiError, OSError):
 
 class DamagedError(StorageError):
     """The storage holds what no study does; asking again does not mend it."""
+
+
+class StorageBusyError(StorageError):
+    """The storage is locked, or its server away: to ask again may help."""
+
+
+class StartError(PbgiError, OSError):
+    """A command cannot be started: nothing was spent, and the next one could not be started either."""
+
+
+class InterruptedRunError(PbgiError):
+    """A signal came while the storage was away, so that the outcomes are kept beside the logs alone."""
+
+    def __init__(self, message: str, number: signal.Signals) -> None:
+        super().__init__(message)
+        self.code = 128 + number
 
 
 def shortened(message: str) -> str:

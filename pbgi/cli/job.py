@@ -20,17 +20,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pbgi.checks import require_count, require_positive
 from pbgi.cli.placeholders import OWN_PREFIX, names_in
 from pbgi.cli.toml_file import TomlFile
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
-from pbgi.plain import Value, plain_value, require_count, require_positive
+from pbgi.plain import Value, plain_value
 from pbgi.policy import POLICIES, Policy
 from pbgi.settings import DIRECTIONS
 from pbgi.space import Space
 
 LONGEST_NAME = 512  # of a parameter or a study, in the tables of the storage
 OVERRUNS = ("stop", "finish")
+# A command that has never worked is probably wrong. One that has may fail by chance: if every second trial does, five
+# in a row are common in a run of a hundred, ten are not.
+FAILURES_AT_FIRST, FAILURES_LATER = 5, 10
 LARGEST_INTEGER = 2**53  # the storage keeps parameters as 64-bit floats
 
 
@@ -46,7 +50,7 @@ class Job:
         direction: "minimize" or "maximize".
         objective: Key of the value in the result.
         cost: Key of the cost in the result; None: the cost is seconds times `price_per_second`.
-        result_file: Where the result is, inside the trial's folder; None: the last JSON line of the output.
+        result_file: Where the result is, inside the trial's folder; None: the output.
         price_per_second: What a second costs; None: 1, unless the program reports its cost.
         budget: What may be spent.
         overrun: What becomes of trials that run when the budget is used up, "stop" or "finish"; None: see
@@ -55,7 +59,7 @@ class Job:
         parallel: How many commands run at a time.
         timeout: Seconds after which a command is killed.
         retries: How many times a failing command is run again.
-        max_failures: How many trials may fail before the first success of a run.
+        max_failures: How many trials may fail in a row; None: see `most_failures`.
         storage: URL; None: an SQLite file beside the job.
         folder: Where the command runs.
         environment: Added to the environment of the command.
@@ -79,7 +83,7 @@ class Job:
     parallel: int = 1
     timeout: float | None = None
     retries: int = 0
-    max_failures: int = 5
+    max_failures: int | None = None
     storage: str | None = field(default=None, repr=False)  # it may hold a password
     folder: Path = Path()
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -92,6 +96,10 @@ class Job:
         """Whether trials are ended when the budget is used up: by default where seconds are what they cost."""
         return self.cost is None and self.overrun != "finish"
 
+    def most_failures(self, *, has_worked: bool) -> int:
+        """So many failed trials in a row end a run."""
+        return self.max_failures or (FAILURES_LATER if has_worked else FAILURES_AT_FIRST)
+
     @property
     def trials_folder(self) -> Path:
         """Where the folders of the trials are."""
@@ -101,6 +109,12 @@ class Job:
     def database(self) -> Path:
         """The SQLite file used where no storage is named."""
         return self.path.with_suffix(".db")
+
+
+def price_of_second(job: Job) -> float | None:
+    """What a second costs; None where only the program knows."""
+    usual = 1.0 if job.cost is None else None
+    return usual if job.price_per_second is None else job.price_per_second
 
 
 def read_job(path: Path) -> Job:

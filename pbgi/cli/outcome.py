@@ -1,11 +1,16 @@
-"""What a command said: the value and the cost, from the last JSON line of its output or from a file.
+"""What a command said: the value and the cost, from its output or from a file.
 
 {"value": 0.25, "cost": 1.5}       the keys are the job's `objective` and `cost`
 0.25                               a number alone is the value, where the cost is not reported
+
+Programs print other things too. In the output an object that has the key of the objective is the result, the last one
+if there are several, whatever follows it. A number alone may be anything, a count of epochs say, so it is the result
+only as the last line.
 """
 
 import json
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,25 +62,45 @@ def read_result(output: Path, result_file: Path | None, objective: str, cost: st
     """The result of a command; what is wrong with it comes back as its problem, never as an exception."""
     source = "the output" if result_file is None else f"the file {result_file.name!r}"
     try:
-        found = last_json_line(tail(output, MOST_BYTES)) if result_file is None else _json_file(result_file)
-        return _reported(found, objective, cost)
+        if result_file is not None:
+            return _reported(_json_file(result_file), objective, cost)
+        return _reported(result_in(tail(output, MOST_BYTES), objective, cost), objective, cost)
     except InvalidInputError as error:
         return Reported(None, None, f"{source}: {shortened(str(error))}")
 
 
-def last_json_line(text: str) -> Any:
-    """The last line that is a JSON object or a number."""
-    for line in reversed(text.splitlines()):
-        start = line.strip()[:1]
-        if not start or (start != "{" and start not in "-0123456789NI"):
-            continue
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(found, dict | int | float):
-            return found
-    raise InvalidInputError('a line of JSON must say the result, such as {"value": 0.25}; there is none')
+def result_in(text: str, objective: str, cost: str | None) -> Any:
+    """The result in an output: an object, or the number in the last line.
+
+    An object without a value may still say what was spent.
+    """
+    lines = [line for line in re.split(r"[\r\n]+", text) if line.strip()]
+    without_value = []
+    for line in reversed(lines):
+        found = _parsed(line)
+        if isinstance(found, dict):
+            if objective in found:
+                return found
+            without_value.append(found)
+    paid = [found for found in without_value if cost in found]
+    last = _parsed(lines[-1]) if lines else None
+    if not paid and isinstance(last, int | float):
+        return last
+    if without_value:
+        return (paid or without_value)[0]
+    rule = 'a line of JSON must say the result, such as {"value": 0.25}, or the last line must be a number'
+    raise InvalidInputError(f"{rule}; there is none")
+
+
+def _parsed(line: str) -> Any:
+    """The JSON object or number that a line is; None if it is neither."""
+    start = line.strip()[0]
+    if start != "{" and start not in "-0123456789NI":
+        return None
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
 
 
 def not_nested(name: str, value: Any) -> Any:

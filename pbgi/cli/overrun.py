@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.cli.command import Attempt, price_of_second
-from pbgi.cli.job import Job
+from pbgi.cli.command import Attempt
+from pbgi.cli.job import Job, price_of_second
 from pbgi.cli.recovery import earlier
 from pbgi.cli.running import Running, noted_seconds
 from pbgi.cli.study import StudyBook

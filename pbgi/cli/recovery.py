@@ -1,7 +1,8 @@
 """Trials whose worker died: found, charged and failed; or taken over, where their command never began.
 
-A trial in flight when its process was killed is recognised by that process being gone. Its command is killed if it
-still runs. If it had ended and left its result, the trial gets it; otherwise the trial fails and is charged what is
+A trial in flight when its process was killed is recognized by that process being gone, which only processes of the same
+machine, boot and PID namespace can see, or by the machine having been booted since. Its command is killed if it still
+runs. If it had ended and left its result, the trial gets it; otherwise the trial fails and is charged what is
 known to have been spent: until its guard killed it, or until now if it ran on, or until the last sign of life.
 """
 
@@ -9,7 +10,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from pbgi.cli.guard import NOTE, kill_strays
 from pbgi.cli.job import Job
 from pbgi.cli.outcome import LEAST_COST, Outcome
 from pbgi.cli.private_files import tail
-from pbgi.cli.processes import identity, is_alive, is_here, kill_orphan
+from pbgi.cli.processes import identity, is_alive, is_here, is_of_earlier_boot, kill_orphan
 from pbgi.cli.sound import is_amount
 from pbgi.cli.study import StudyBook, predicted_cost
 from pbgi.integrations.optuna.ledger import total
@@ -30,6 +31,8 @@ from pbgi.integrations.optuna.ledger import total
 RESULT = "outcome.json"
 # A worker of another machine that gave no sign for so long may be reclaimed, if the user says so.
 SILENCE = 600.0
+# A worker of an earlier boot is gone if it gave no sign for so long, twice what may lie between two.
+SILENCE_AFTER_BOOT = 60.0
 
 
 def folder_of(job: Job, trial: FrozenTrial) -> Path:
@@ -37,28 +40,44 @@ def folder_of(job: Job, trial: FrozenTrial) -> Path:
     return job.trials_folder / f"{trial.number}-{trial.user_attrs.get(attributes.TOKEN, 'x')}"
 
 
-def recover(job: Job, book: StudyBook, *, reclaim: bool) -> tuple[list[FrozenTrial], list[FrozenTrial]]:
+def recover(
+    job: Job, book: StudyBook, *, reclaim: bool, under_way: Collection[int] = ()
+) -> tuple[list[FrozenTrial], list[FrozenTrial]]:
     """Deal with the trials of dead workers.
 
     Args:
         job: The job.
         book: Its study.
         reclaim: Also fail trials of other machines that have been silent for `SILENCE` seconds.
+        under_way: Numbers of the trials that this process knows to be its own.
 
     Returns:
         The trials that were finished, and those that are now this process's to run.
     """
-    finished, taken_over = [], []
-    with book.locked():
+
+    def look() -> tuple[list[FrozenTrial], list[FrozenTrial]]:
+        finished, taken_over = [], []
+        own = identity(os.getpid())
         for trial in book.trials():
-            if not _is_abandoned(trial, reclaim):
-                continue
-            if attributes.COMMAND not in trial.user_attrs and is_here(trial.user_attrs[attributes.WORKER]):
-                book.set_note(trial.number, attributes.WORKER, identity(os.getpid()))
+            has_begun = attributes.COMMAND in trial.user_attrs
+            if _is_forgotten(trial, own, under_way):
                 taken_over.append(trial)
-            else:
+            elif not _is_abandoned(trial, reclaim):
+                continue
+            elif has_begun or not _is_dead(trial):
                 finished.append(book.finish(trial.number, _outcome(job, trial)))
-    return finished, taken_over
+            else:
+                book.set_note(trial.number, attributes.WORKER, own)
+                taken_over.append(trial)
+        return finished, taken_over
+
+    return book.exclusively(look)
+
+
+def _is_forgotten(trial: FrozenTrial, own: Mapping[str, Any], under_way: Collection[int]) -> bool:
+    """Whether a trial was given to this process by a transaction that was kept, though its connection broke."""
+    waits = trial.state is TrialState.RUNNING and attributes.COMMAND not in trial.user_attrs
+    return waits and trial.user_attrs.get(attributes.WORKER) == own and trial.number not in under_way
 
 
 def _is_abandoned(trial: FrozenTrial, reclaim: bool) -> bool:
@@ -67,8 +86,21 @@ def _is_abandoned(trial: FrozenTrial, reclaim: bool) -> bool:
         return False  # handed out by `ask`: only `tell` ends it
     if is_here(worker):
         return not is_alive(worker)
+    return _is_dead(trial) or (reclaim and time.time() - _last_sign(trial) > SILENCE)
+
+
+def _is_dead(trial: FrozenTrial) -> bool:
+    """Whether the worker of a trial is known to be gone."""
+    worker, last_sign = trial.user_attrs[attributes.WORKER], _last_sign(trial)
+    if is_here(worker):
+        return not is_alive(worker)
+    return time.time() - last_sign > SILENCE_AFTER_BOOT and is_of_earlier_boot(worker, last_sign)
+
+
+def _last_sign(trial: FrozenTrial) -> float:
+    """When the worker of a trial was last known to be there."""
     began = trial.datetime_start.timestamp() if trial.datetime_start else 0.0
-    return reclaim and time.time() - max(_number(trial, attributes.BEAT, "time"), began) > SILENCE
+    return max(_number(trial, attributes.BEAT, "time"), _number(trial, attributes.COMMAND, "time"), began)
 
 
 def _outcome(job: Job, trial: FrozenTrial) -> Outcome:

@@ -1,6 +1,7 @@
 """What suggestions depend on, kept in the study: so a study can be asked without its job file.
 
-The parameters and the direction stay what they were when the study was made; ranges may get wider. Budget, policy and
+The parameters, the direction and the units of value and cost stay what they were for the first trials; ranges may get
+wider. Budget, policy and
 limits follow the job file. The seed is the job's, or drawn once.
 """
 
@@ -10,20 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from pbgi.cli.job import Job
-from pbgi.frozen import from_plain, to_plain
+from pbgi.cli.job import Job, price_of_second
 from pbgi.optimizer import Optimizer
-from pbgi.plain import require_fields
+from pbgi.plain import from_plain, require_fields, to_plain
 from pbgi.policy import PBGI, POLICIES, Policy
 from pbgi.space import Space
 from pbgi.stopping import GittinsStop, MaxTrials, StopRule
 
-FIELDS = ("space", "direction", "budget", "policy", "n_startup_trials", "seed", "trials", "objective", "cost")
+FIELDS = ("space", "direction", "budget", "policy", "n_startup_trials", "seed", "trials", "objective", "cost", "price")
 
 
 @dataclass(frozen=True, eq=False)
 class StudySettings:
-    """What an optimizer of this study is made of; `objective` and `cost` are names for people."""
+    """What an optimizer of this study is made of.
+
+    `objective` and `cost` are what values and costs are called, `price` is that of a second where seconds are what
+    costs: with another one costs are in another unit.
+    """
 
     space: Space
     direction: str
@@ -34,14 +38,16 @@ class StudySettings:
     trials: int | None
     objective: str
     cost: str
+    price: float | None
 
     @classmethod
     def of(cls, job: Job) -> "StudySettings":
         """The settings of a job; a seed is drawn if it has none."""
         seed = int(np.random.default_rng().integers(2**63)) if job.seed is None else job.seed
-        unit = job.cost or ("seconds" if job.price_per_second is None else "price")
+        price = None if job.cost else price_of_second(job)
+        unit = job.cost or ("seconds" if price == 1.0 else "price")
         limits = (job.n_startup_trials, seed, job.trials)
-        return cls(job.space, job.direction, job.budget, job.policy, *limits, job.objective, unit)
+        return cls(job.space, job.direction, job.budget, job.policy, *limits, job.objective, unit, price)
 
     def to_plain(self) -> dict[str, Any]:
         """As JSON."""

@@ -1,15 +1,14 @@
 """Opening a storage: where it is, who may read it, and what its errors say.
 
 An SQLite file is made with mode 0600 before the database library sees it. Every error comes out as a `StorageError`
-without passwords. A storage that another writer keeps locked is asked again for a while; one that is full is not.
+without passwords. A storage that another writer keeps locked, or a server that is away, is asked again for a while,
+each time with a fresh connection; a disk that is full is not.
 """
 
 import contextlib
 import fcntl
-import hashlib
 import os
 import sqlite3
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,31 +18,21 @@ import optuna
 import sqlalchemy
 from optuna.storages import RDBStorage
 
-from pbgi.cli.errors import DamagedError, StorageError, shortened
+from pbgi.cli.errors import DamagedError, StorageBusyError, StorageError, shortened
+from pbgi.cli.faults import passes
 from pbgi.cli.masking import masked
+from pbgi.cli.patience import HASTE, Haste, Patience
 from pbgi.cli.private_files import make_folder, open_lock, touch_private
+from pbgi.cli.server import Lines, NotNowError, engine_options, turn
 from pbgi.errors import InvalidInputError, PbgiError
 
 T = TypeVar("T")
 
 PATIENCE = 60.0  # seconds
-BUSY = 5.0  # of which the database library waits so many by itself, deaf to signals
-TELL_AFTER, PAUSE = 2.0, 0.05
-# Asking again does not make room.
-_HOPELESS = (
-    "full",
-    "disk I/O",
-    "readonly",
-    "read-only",
-    "unable to open",
-    "no such table",
-    "malformed",
-    "not a database",
-    "needs a driver",
-    "authentication failed",
-    "does not exist",
-    "Can't load plugin",
-)
+BUSY = 1.0  # of which the database library waits so many by itself, deaf to signals
+TURN_PATIENCE = 600.0  # seconds: that others work is no fault, and many may be before us
+TELL_AFTER, TELL_OF_TURN_AFTER = 2.0, 20.0
+ROUNDS = 10  # so many times a turn is begun anew whose connection broke
 _SQLITE_MAGIC = b"SQLite format 3\0"
 # What code that reads rows of the wrong type ends in.
 _NOT_AS_WRITTEN = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError, RecursionError)
@@ -93,12 +82,23 @@ class Storage:
 
     def __init__(self, url: str, *, create: bool) -> None:
         self.url = url
+        self._haste = Haste()
+        self._in_turn = False
+        self._lines: Lines | None = None
         self._lock_file = self._prepare(create)
+        if self._lock_file is None:
+            self._lines = Lines(url, self._haste)
         self.backend: RDBStorage = self.patiently(self._open)
 
     def close(self) -> None:
         """Let go of its connections."""
         self.backend.engine.dispose()
+
+    def hurry(self, seconds: float = HASTE) -> None:
+        """From now on wait no longer than this for anything; may be called from a signal handler."""
+        self._haste.ask(seconds)
+        if self._lines is not None:
+            self._lines.hurry()
 
     @property
     def shown(self) -> str:
@@ -123,34 +123,49 @@ class Storage:
         return lock_file
 
     def _open(self) -> RDBStorage:
-        local = {"connect_args": {"timeout": BUSY, "factory": _Connection}}
         try:
-            opened = RDBStorage(self.url, engine_kwargs={"pool_pre_ping": True} if self._lock_file is None else local)
+            return self._opened()
         except RuntimeError as error:  # tables of another version of Optuna
             raise DamagedError(f"{self.shown}: {error}") from None
-        if self._lock_file is not None:
+
+    def _opened(self) -> RDBStorage:
+        if self._lines is None:
+            opened = RDBStorage(self.url, engine_kwargs={"connect_args": {"timeout": BUSY, "factory": _Connection}})
             _require_tables_alone(opened.engine)
-        return opened
+            return opened
+        try:
+            return RDBStorage(self.url, engine_kwargs={**engine_options(self.url), "pool_events": self._lines.events})
+        except BaseException:
+            self._lines.close()
+            raise
 
     @contextlib.contextmanager
     def errors(self) -> Iterator[None]:
-        """Whatever goes wrong inside is a `StorageError`."""
+        """Whatever goes wrong inside is a `StorageError`, and a `StorageBusyError` if it may pass."""
         try:
-            yield
+            with self._database_errors():
+                yield
         except DamagedError as error:
             raise self._damaged(str(error)) from None
         except PbgiError:
             raise
         except _NOT_AS_WRITTEN as error:  # Optuna has read something that it would not have written
             raise self._damaged(f"{type(error).__name__}: {error}") from None
-        except (optuna.exceptions.StorageInternalError, sqlalchemy.exc.SQLAlchemyError) as error:
-            if _is_damage(error):
-                raise self._damaged(self._reason(error)) from None
-            raise StorageError(f"{self.shown}: {self._reason(error)}") from None
         except ImportError as error:
             raise StorageError(masked(f"{self.shown}: needs a driver: {error.__cause__ or error}", self.url)) from None
         except (OSError, RuntimeError) as error:
-            raise StorageError(masked(f"{self.shown}: {error}", self.url)) from None
+            kind = StorageBusyError if passes(error) else StorageError
+            raise kind(masked(f"{self.shown}: {error}", self.url)) from None
+
+    @contextlib.contextmanager
+    def _database_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (optuna.exceptions.StorageInternalError, sqlalchemy.exc.SQLAlchemyError) as error:
+            if _is_damage(error):
+                raise self._damaged(self._reason(error)) from None
+            kind = StorageBusyError if passes(error) else StorageError
+            raise kind(f"{self.shown}: {self._reason(error)}") from None
 
     def _damaged(self, why: str) -> DamagedError:
         if why.startswith(self.shown):
@@ -164,26 +179,34 @@ class Storage:
         return masked(f"{type(cause).__name__}: {original or cause}", self.url)
 
     def patiently(self, operation: Callable[[], T]) -> T:
-        """The result of an operation that is repeated while others keep the storage locked.
+        """The result of an operation that is repeated while the storage is locked or away.
+
+        In a turn on a server it is not: what was done before in this turn is undone then, see `exclusively`.
 
         Raises:
             StorageError: It stayed so for `PATIENCE` seconds, or something else is wrong.
         """
-        begun, told = time.monotonic(), False
+        patience = Patience(PATIENCE, TELL_AFTER, self._haste)
         while True:
             try:
-                with self.errors():
+                with self.errors(), self._watched():
                     return operation()
-            except DamagedError:
-                raise
-            except StorageError as error:
-                waited = time.monotonic() - begun
-                if waited > PATIENCE or any(word in str(error) for word in _HOPELESS):
+            except StorageBusyError as error:
+                if self._in_turn:
                     raise
-                if waited > TELL_AFTER and not told:
-                    print(f"pbgi: waiting for the storage: {error}", file=sys.stderr, flush=True)
-                    told = True
-                time.sleep(PAUSE)
+                patience.wait(error)
+
+    @contextlib.contextmanager
+    def _watched(self) -> Iterator[None]:
+        """While inside, a silent server is not waited for once there is haste."""
+        if self._lines is None:
+            yield
+            return
+        self._lines.busy_since = time.monotonic()
+        try:
+            yield
+        finally:
+            self._lines.busy_since = None
 
     def name_of(self, study: str | None) -> str:
         """The name of a study that is here; without one given, that of the only study.
@@ -201,48 +224,66 @@ class Storage:
             )
         return study
 
-    @contextlib.contextmanager
-    def locked(self, study: str) -> Iterator[None]:
-        """One process at a time may look at the trials and add or finish one.
+    def exclusively(self, study: str, work: Callable[[], T]) -> T:
+        """Do something while no other process does: look at the trials, and add or finish some.
 
-        The lock goes with the process that holds it, also when that is killed.
+        The lock goes with the process that holds it, also when that is killed. On a server the work is done as a whole
+        or not at all, and done again if the connection breaks; nobody can say then whether it had been kept, so the
+        work must find out. Whatever reads all trials does so before anything is written, since it remembers them.
         """
-        with self._file_lock(self._lock_file) if self._lock_file is not None else self._server_lock(study):
-            yield
+        if self._lock_file is not None:
+            with self._file_lock(self._lock_file):
+                return work()
+        for _ in range(ROUNDS - 1):
+            try:
+                return self._in_a_turn(study, work)
+            except StorageBusyError:
+                continue
+        return self._in_a_turn(study, work)
+
+    def _in_a_turn(self, study: str, work: Callable[[], T]) -> T:
+        begun = self._begun_turn(study)
+        self._in_turn = True
+        try:
+            with self._database_errors(), begun:
+                result = work()
+                with self._watched():
+                    begun.close()  # until here nothing is kept
+                return result
+        finally:
+            self._in_turn = False
+
+    def _begun_turn(self, study: str) -> contextlib.ExitStack:
+        """Wait until it is our turn, and begin it; it ends with what is returned."""
+        patience = Patience(TURN_PATIENCE, TELL_OF_TURN_AFTER, self._haste)
+        stack = contextlib.ExitStack()
+        while True:
+            try:
+                self.patiently(lambda: stack.enter_context(turn(self.backend, study)))
+            except NotNowError:
+                patience.wait(StorageBusyError(f"{self.shown}: another process is at work on {study!r}"))
+            else:
+                return stack
 
     @contextlib.contextmanager
     def _file_lock(self, path: Path) -> Iterator[None]:
         with self.errors():
             file = open_lock(path)
         try:
-            self.patiently(lambda: fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB))
+            self._flock(file)
             yield
         finally:
             os.close(file)
 
-    @contextlib.contextmanager
-    def _server_lock(self, study: str) -> Iterator[None]:
-        """A lock of the database server, held by a connection."""
-        key = int.from_bytes(hashlib.sha256(f"pbgi:{study}".encode()).digest()[:7])
-        take, give = _server_statements(self.backend.engine.dialect.name)
-        connection = self.patiently(self.backend.engine.connect)
-        try:
-            if take:
-                self.patiently(lambda: connection.execute(sqlalchemy.text(take), {"key": key}))
-            yield
-        finally:
-            with contextlib.suppress(sqlalchemy.exc.SQLAlchemyError):
-                if give:
-                    connection.execute(sqlalchemy.text(give), {"key": key})
-                connection.close()
-
-
-def _server_statements(dialect: str) -> tuple[str, str]:
-    if dialect == "postgresql":
-        return "SELECT pg_advisory_lock(:key)", "SELECT pg_advisory_unlock(:key)"
-    if dialect in ("mysql", "mariadb"):
-        return "SELECT GET_LOCK(CAST(:key AS CHAR), 600)", "SELECT RELEASE_LOCK(CAST(:key AS CHAR))"
-    return "", ""
+    def _flock(self, file: int) -> None:
+        patience = Patience(TURN_PATIENCE, TELL_OF_TURN_AFTER, self._haste)
+        while True:
+            try:
+                with self.errors():
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except StorageBusyError:
+                patience.wait(StorageBusyError(f"{self.shown}: another process is at work on it"))
 
 
 def sqlite_path(url: str) -> Path | None:

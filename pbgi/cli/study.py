@@ -2,14 +2,15 @@
 
 - A trial is added in one transaction, with its parameters and the process that runs it: there are no half trials.
 - A finished trial has its cost: that is written first, then the state and the value in one transaction.
-- Adding and finishing happen under a lock, so two processes never hand out a point twice, and share the budget.
+- Adding and finishing happen in turns, so two processes never hand out a point twice, and share the budget.
 - A trial is finished once. Saying the same again changes nothing; saying something else is refused. The value of a
   trial that was given up is kept as another trial, see `pbgi.integrations.optuna.late`.
 """
 
 import contextlib
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import optuna
@@ -19,7 +20,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from pbgi.cli import attributes
 from pbgi.cli.errors import DamagedError, StorageError
 from pbgi.cli.job import Job
-from pbgi.cli.outcome import Outcome
+from pbgi.cli.outcome import LEAST_COST, Outcome
 from pbgi.cli.settings import StudySettings
 from pbgi.cli.sound import require_sound
 from pbgi.cli.storage import Storage
@@ -28,6 +29,7 @@ from pbgi.errors import InvalidInputError, UnknownTrialError
 from pbgi.history import Trial
 from pbgi.integrations.optuna.kept import ENDED_KEY, TRIAL_KEY, Suggestion, suggestion_of, to_stored
 from pbgi.integrations.optuna.late import late_result, late_trial, require_same, was_abandoned
+from pbgi.integrations.optuna.ledger import told_cost
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.plain import Value
 from pbgi.space import Space
@@ -48,17 +50,11 @@ class StudyBook:
         """The study of a job, made if there is none; its settings follow the job.
 
         Raises:
-            InvalidInputError: The study has parameters that are not the job's, or wider ones, or another direction.
+            InvalidInputError: The job breaks a rule, or the study has other parameters, another direction or other
+                units than the job. Nothing is left behind then.
         """
-        with storage.locked(job.name):
-            storage.patiently(lambda: _create(storage, job))
-            study = storage.patiently(lambda: _load(storage, job.name))
-            kept = storage.patiently(lambda: study.user_attrs.get(attributes.SETTINGS))
-            settings = _merged(job, None if kept is None else _read(storage, kept))
-            plain = settings.to_plain()
-            if plain != kept:
-                storage.patiently(lambda: study.set_user_attr(attributes.SETTINGS, plain))
-        return cls(storage, job.name, settings)
+        require_possible(job)
+        return cls(storage, job.name, storage.exclusively(job.name, lambda: _joined(storage, job)))
 
     @classmethod
     def existing(cls, storage: Storage, name: str | None) -> "StudyBook":
@@ -74,11 +70,9 @@ class StudyBook:
             raise InvalidInputError(f"{storage.shown}: study {found!r} was not made by this command line")
         return cls(storage, found, _read(storage, kept))
 
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """See `Storage.locked`."""
-        with self.storage.locked(self.name):
-            yield
+    def exclusively(self, work: Callable[[], T]) -> T:
+        """See `Storage.exclusively`."""
+        return self.storage.exclusively(self.name, work)
 
     def trials(self) -> list[FrozenTrial]:
         """All trials, by number; what others have written meanwhile included."""
@@ -93,7 +87,7 @@ class StudyBook:
         return trials[number]
 
     def add(self, trial: Trial, notes: Mapping[str, Any]) -> FrozenTrial:
-        """Add a running trial; call it under the lock. Its notes gain a token of its own."""
+        """Add a running trial; call it in a turn."""
         distributions = distributions_of(self.settings.space)
         internal = {name: d.to_internal_repr(trial.params[name]) for name, d in distributions.items()}
         suggestion = Suggestion(internal, trial.predicted_cost, record=dict(trial.record))
@@ -113,12 +107,18 @@ class StudyBook:
         self._patiently(lambda: self._set_note(number, key, value))
 
     def _set_note(self, number: int, key: str, value: Any) -> None:
-        backend = self.storage.backend
         with contextlib.suppress(optuna.exceptions.UpdateFinishedTrialError):
-            backend.set_trial_user_attr(backend.get_trial_id_from_study_id_trial_number(self._id, number), key, value)
+            self.storage.backend.set_trial_user_attr(self._trial_id(number), key, value)
+
+    def _trial_id(self, number: int) -> int:
+        return self.storage.backend.get_trial_id_from_study_id_trial_number(self._id, number)
+
+    def _now(self, number: int) -> FrozenTrial:
+        """A trial as it is now, also if that may be undone yet: nothing is remembered."""
+        return self._patiently(lambda: self.storage.backend.get_trial(self._trial_id(number)))
 
     def finish(self, number: int, outcome: Outcome) -> FrozenTrial:
-        """Record how a trial ended; call it under the lock.
+        """Record how a trial ended; call it in a turn.
 
         Returns:
             The finished trial: another one if it had been given up, and its result is late.
@@ -126,7 +126,7 @@ class StudyBook:
         Raises:
             TrialStateError: It has ended otherwise before.
         """
-        known = self.trial(number)
+        known = self._now(number)
         if known.state.is_finished():
             return self._ended_before(known, outcome)
         notes = {
@@ -144,7 +144,7 @@ class StudyBook:
         if failed and not outcome.abandoned:
             self._patiently(lambda: self.storage.backend.set_trial_system_attr(known._trial_id, ENDED_KEY, True))
         self._patiently(lambda: self._study.tell(number, outcome.value, state, skip_if_finished=True))
-        return self.trial(number)
+        return self._now(number)
 
     def _ended_before(self, known: FrozenTrial, outcome: Outcome) -> FrozenTrial:
         """A trial that has ended stays as it is, unless it was given up and has a value now: that is another trial."""
@@ -183,30 +183,85 @@ def _read(storage: Storage, kept: Any) -> StudySettings:
     return settings
 
 
-def _create(storage: Storage, job: Job) -> None:
-    if job.name in optuna.get_all_study_names(storage.backend):
-        return
-    with contextlib.suppress(optuna.exceptions.DuplicatedStudyError):
-        optuna.create_study(
-            storage=storage.backend,
-            study_name=job.name,
-            direction="minimize" if job.direction == "minimize" else "maximize",
-            sampler=optuna.samplers.RandomSampler(),
-        )
+def require_possible(job: Job) -> None:
+    """Raise unless a study of this job can be made and asked: before anything is written."""
+    StudySettings.of(job).optimizer()
+    distributions_of(job.space)
 
 
-def _merged(job: Job, kept: StudySettings | None) -> StudySettings:
-    """The settings of the job, with what the study has fixed before."""
+def _joined(storage: Storage, job: Job) -> StudySettings:
+    """The settings of the job's study, which is made if there is none."""
+    study = storage.patiently(lambda: _opened(storage, job))
+    kept = storage.patiently(lambda: study.user_attrs.get(attributes.SETTINGS))
+    trials = storage.patiently(lambda: study.get_trials(deepcopy=False))
+    settings = _merged(job, None if kept is None else _read(storage, kept), trials)
+    if kept is not None and not _agrees(study, job) and not trials:
+        # An empty study has nothing to lose, and Optuna does not let its direction change.
+        storage.patiently(lambda: optuna.delete_study(study_name=job.name, storage=storage.backend))
+        study = storage.patiently(lambda: _opened(storage, job))
+    if not _agrees(study, job):
+        way_out = "change it, or give the job another name to begin a new study"
+        has = [direction.name.lower() for direction in study.directions]
+        raise InvalidInputError(f"{job.path}: direction must be that of study {job.name!r}, {has}; {way_out}")
+    if settings.to_plain() != storage.patiently(lambda: study.user_attrs.get(attributes.SETTINGS)):
+        storage.patiently(lambda: study.set_user_attr(attributes.SETTINGS, settings.to_plain()))
+    return settings
+
+
+def _agrees(study: optuna.Study, job: Job) -> bool:
+    return [direction.name.lower() for direction in study.directions] == [job.direction]
+
+
+def _opened(storage: Storage, job: Job) -> optuna.Study:
+    """The study with the job's name, made if there is none."""
+    if job.name not in optuna.get_all_study_names(storage.backend):
+        with contextlib.suppress(optuna.exceptions.DuplicatedStudyError):
+            optuna.create_study(
+                storage=storage.backend,
+                study_name=job.name,
+                direction="minimize" if job.direction == "minimize" else "maximize",
+                sampler=optuna.samplers.RandomSampler(),
+            )
+    return _load(storage, job.name)
+
+
+def _merged(job: Job, kept: StudySettings | None, trials: Sequence[FrozenTrial]) -> StudySettings:
+    """The settings of the job, with what the study has fixed before: nothing, while it has no trials."""
+    given = StudySettings.of(job)
     if kept is None:
-        return StudySettings.of(job)
-    if not holds_all_of(job.space, kept.space) or kept.direction != job.direction:
-        what = "parameters" if kept.direction == job.direction else "direction"
-        old = kept.direction if what == "direction" else dict(kept.space.parameters)
-        way_out = "change it back, or give the job another name to begin a new study"
-        way_out = way_out if what == "direction" else f"ranges may only get wider; {way_out}"
-        raise InvalidInputError(f"{job.path}: {what} must stay as in study {job.name!r}, {old!r}; {way_out}")
-    seed = kept.seed if job.seed is None else job.seed
-    return StudySettings.from_plain({**StudySettings.of(job).to_plain(), "seed": seed})
+        return given
+    if trials:
+        _require_same(job, kept, given, trials)
+    return given if job.seed is not None else replace(given, seed=kept.seed)
+
+
+def _require_same(job: Job, kept: StudySettings, given: StudySettings, trials: Sequence[FrozenTrial]) -> None:
+    """Raise if the job would mix what must not be mixed."""
+    # Ranges may get wider: all trials so far count in the wider range.
+    wider = given.space if holds_all_of(given.space, kept.space) else kept.space
+    fixed: dict[str, tuple[Any, Any]] = {
+        "parameters": (wider, given.space),
+        "direction": (kept.direction, given.direction),
+    }
+    if any(trial.state in (TrialState.RUNNING, TrialState.COMPLETE) for trial in trials):
+        fixed["objective"] = (kept.objective, given.objective)
+    if any(_has_cost(trial) for trial in trials):
+        fixed["cost"] = (kept.cost, given.cost)
+        fixed["price_per_second"] = (kept.price, given.price if kept.price is not None else None)
+    for what, (old, new) in fixed.items():
+        if old != new:
+            way_out = "change it back, or give the job another name to begin a new study"
+            was, is_now = (dict(x.parameters) if isinstance(x, Space) else x for x in (old, new))
+            raise InvalidInputError(
+                f"{job.path}: {what} must stay as in study {job.name!r}, {was!r}; got {is_now!r}; {way_out}"
+            )
+
+
+def _has_cost(trial: FrozenTrial) -> bool:
+    """Whether a trial has cost something, or may: in a unit, then. A failure whose cost nobody knows has none."""
+    charged = told_cost(trial) or 0.0
+    unknown = charged <= LEAST_COST or charged == predicted_cost(trial)
+    return trial.state is not TrialState.FAIL or not unknown
 
 
 # Spaces in Optuna's words --------------------------------------------------------------------------------------------

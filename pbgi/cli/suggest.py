@@ -6,6 +6,7 @@ would have got. The notes of the policy travel with the trials.
 
 import json
 import math
+import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -49,10 +50,18 @@ def optimizer_of(settings: StudySettings, trials: Sequence[FrozenTrial], used: U
 
 def hand_out(book: StudyBook, notes: Mapping[str, Any], used: Used = lambda _: {}) -> FrozenTrial | StopReason:
     """Choose the next trial and add it, with these notes, before anyone else looks; or why there is none."""
-    with book.locked():
-        optimizer = optimizer_of(book.settings, book.trials(), used)
+    token = secrets.token_hex(4)
+
+    def choose() -> FrozenTrial | StopReason:
+        trials = book.trials()
+        kept = next((trial for trial in trials if trial.user_attrs.get(attributes.TOKEN) == token), None)
+        if kept is not None:  # the connection broke, but not before the trial was there
+            return kept
+        optimizer = optimizer_of(book.settings, trials, used)
         reason = optimizer.should_stop()
-        return book.add(optimizer.ask(), notes) if reason is None else reason
+        return book.add(optimizer.ask(), {**notes, attributes.TOKEN: token}) if reason is None else reason
+
+    return book.exclusively(choose)
 
 
 def recommended_of(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Recommendation | None:

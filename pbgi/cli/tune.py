@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.cli import attributes
 from pbgi.cli.command import GRACE, Attempt, Plan, start
-from pbgi.cli.errors import ExitCode, JobError, StorageError
+from pbgi.cli.errors import ExitCode, InterruptedRunError, JobError, StartError, StorageError
 from pbgi.cli.guard import Guard
 from pbgi.cli.interruption import Interruption
 from pbgi.cli.job import Job
@@ -27,9 +27,10 @@ from pbgi.cli.processes import identity
 from pbgi.cli.progress import Display, Standing, standing
 from pbgi.cli.recovery import RESULT, Earlier, earlier, folder_of, recover
 from pbgi.cli.running import Running, until_next_beat
+from pbgi.cli.settings import StudySettings
 from pbgi.cli.study import StudyBook, predicted_cost
 from pbgi.cli.suggest import hand_out
-from pbgi.errors import TrialStateError
+from pbgi.errors import InvalidInputError, TrialStateError
 from pbgi.integrations.optuna.ledger import total
 from pbgi.stopping import StopReason
 
@@ -45,8 +46,8 @@ class Ended:
     standing: Standing
 
 
-def require_runnable(job: Job, book: StudyBook) -> None:
-    """Raise unless the job can be run, and would end."""
+def require_runnable(job: Job) -> None:
+    """Raise unless the job can be run, and would end; to be called before anything is made for it."""
     if not job.command:
         raise JobError.at(
             job.path, None, 'command: must be given; write command = ["python", "train.py", "--lr", "{lr}"]'
@@ -54,7 +55,7 @@ def require_runnable(job: Job, book: StudyBook) -> None:
     program = job.command[0]
     if "{" not in program and shutil.which(job.folder / program if "/" in program else program) is None:
         raise JobError.at(job.path, None, f"command: the program must be one that can be run; got {program!r}")
-    if book.settings.optimizer().endless:
+    if StudySettings.of(job).optimizer().endless:
         way_out = 'budget = 60.0, trials = 100, or policy = { kind = "PBGI", cost_scale = 0.01 }'
         raise JobError.at(job.path, None, f"budget: a search must end; write {way_out}")
 
@@ -69,29 +70,43 @@ class Tuner:
         self._watch = BudgetWatch(job, book, self._running)
         self._taken_over: list[FrozenTrial] = []
         self._reason: str | None = None
-        self._n_failed, self._n_succeeded, self._reclaim = 0, 0, False
+        self._trouble: StartError | None = None
+        self._failed_in_a_row, self._has_worked, self._reclaim = 0, False, False
 
     def run(self, *, reclaim: bool = False) -> Ended:
-        """Run until there is no reason to go on."""
-        require_runnable(self._job, self._book)
+        """Run until there is no reason to go on; the job must be one that can be run."""
         self._reclaim = reclaim
-        guard = Guard()
+        guard = _guard()
+        interruption = Interruption(self._woken, self._hurried)
         try:
-            with Interruption(lambda: self._events.put(None), self._kill_all) as interruption:
+            with interruption:
                 self._loop(guard, interruption)
-        except StorageError:
+            return self._ended(interruption)
+        except StorageError as error:
             self._abandon()
-            raise
+            if interruption.signal is None:
+                raise
+            kept = f"{interruption.reason}; what ran is recorded by the next run, since the storage is away: {error}"
+            raise InterruptedRunError(kept, interruption.signal) from None
         finally:
             self._kill_all()
             guard.close()
             self._display.close()
-        return self._ended(interruption)
+
+    def _woken(self) -> None:
+        self._book.storage.hurry()
+        self._events.put(None)
+
+    def _hurried(self) -> None:
+        self._book.storage.hurry(0.0)
+        self._kill_all()
 
     def _ended(self, interruption: Interruption) -> Ended:
         now = standing(self._book.settings, self._book.trials())
         if interruption.signal is not None:
             return Ended(128 + interruption.signal, interruption.reason, now)
+        if self._trouble is not None:
+            return Ended(ExitCode.STORAGE, str(self._trouble), now)
         code = ExitCode.DONE if now.best is not None else ExitCode.NOTHING_FOUND
         return Ended(code, self._reason or "", now)
 
@@ -115,7 +130,7 @@ class Tuner:
 
     def _fill(self, guard: Guard, interruption: Interruption) -> None:
         """Start trials until all places are taken or there is a reason not to."""
-        while len(self._running) < self._job.parallel and interruption.signal is None:
+        while len(self._running) < self._job.parallel and interruption.signal is None and self._trouble is None:
             self._recover()
             trial = self._next_trial()
             if trial is None:
@@ -126,7 +141,8 @@ class Tuner:
 
     def _recover(self) -> None:
         """Before every trial: another worker of this study may have died meanwhile, and what it held is free again."""
-        finished, taken_over = recover(self._job, self._book, reclaim=self._reclaim)
+        under_way = {*self._running, *(trial.number for trial in self._taken_over)}
+        finished, taken_over = recover(self._job, self._book, reclaim=self._reclaim, under_way=under_way)
         self._taken_over += taken_over
         for trial in finished:
             self._show(trial)
@@ -134,8 +150,9 @@ class Tuner:
     def _next_trial(self) -> FrozenTrial | None:
         if self._taken_over:
             return self._taken_over.pop(0)
-        if self._n_failed >= self._job.max_failures and not self._n_succeeded:
-            self._reason = f"the first {self._n_failed} trials failed; mend the command, or raise max_failures"
+        if self._failed_in_a_row >= self._job.most_failures(has_worked=self._has_worked):
+            which = "last" if self._has_worked else "first"
+            self._reason = f"the {which} {self._failed_in_a_row} trials failed; mend the command, or raise max_failures"
             return None
         added = hand_out(self._book, {attributes.WORKER: identity(os.getpid())}, self._watch.used)
         if isinstance(added, StopReason):
@@ -148,8 +165,14 @@ class Tuner:
         plan = Plan(self._job, trial.number, space.check(trial.params), folder_of(self._job, trial))
         try:
             attempt = start(plan, len(paid.attempts))
-        except (OSError, ValueError) as error:
-            self._finish(trial, paid, Outcome(None, None, LEAST_COST, f"the command could not be started: {error}"))
+        except InvalidInputError as error:
+            self._finish(trial, paid, Outcome(None, 0.0, None, str(error)))
+            return
+        except StartError as error:
+            # What runs may end; this trial is left for the next run, unless there were attempts that cost something.
+            self._trouble = error
+            if paid.attempts:
+                self._finish(trial, paid, Outcome(None, 0.0, None, str(error)))
             return
         self._running[trial.number] = Running(trial, attempt, paid)
         began = time.time()
@@ -179,8 +202,7 @@ class Tuner:
         total = self._total(trial, paid, outcome)
         self._save(trial, total)
         try:
-            with self._book.locked():
-                ended = self._book.finish(trial.number, total)
+            ended = self._book.exclusively(lambda: self._book.finish(trial.number, total))
         except TrialStateError as error:  # somebody told it something else, or reclaimed it
             self._display.say(str(error))
             return
@@ -188,8 +210,8 @@ class Tuner:
             self._display.say(f"trial {trial.number} had been given up; its result is trial {ended.number}")
         failed = ended.state is not TrialState.COMPLETE
         # That the budget is used up is not the fault of the command.
-        self._n_failed += failed and not total.overrun
-        self._n_succeeded += not failed
+        self._failed_in_a_row = self._failed_in_a_row + (not total.overrun) if failed else 0
+        self._has_worked |= not failed
         self._show(ended)
 
     def _total(self, trial: FrozenTrial, paid: Earlier, outcome: Outcome) -> Outcome:
@@ -242,6 +264,13 @@ class Tuner:
 
     def _update(self) -> None:
         self._display.update(standing(self._book.settings, self._book.trials()))
+
+
+def _guard() -> Guard:
+    try:
+        return Guard()
+    except OSError as error:
+        raise StartError(f"the process that guards the commands could not be started: {error}") from None
 
 
 def line_about(trial: FrozenTrial) -> str:

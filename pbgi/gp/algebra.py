@@ -1,4 +1,4 @@
-"""Values standardised, and the linear algebra of covariance matrices."""
+"""Values standardized, and the linear algebra of covariance matrices."""
 
 import math
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from pbgi.gp.config import LOG_2PI, Hyperparameters
 
 SMALLEST, LARGEST = float(np.finfo(np.float64).smallest_subnormal), float(np.finfo(np.float64).max)
 
-# Standardised values are rounded to multiples of this. It is far below any noise, and it makes the fit of
+# Standardized values are rounded to multiples of this. It is far below any noise, and it makes the fit of
 # a * y + b the fit of y bit for bit, where rounding errors would otherwise send the search along another path. Where b
 # is a million times the spread of y, digits of y are lost, and a coarser multiple would make more of that.
 QUANTUM = 2.0**-36
@@ -25,17 +25,17 @@ SMALL_TRIANGLE, SMALL_ROWS = 64, 1024
 
 
 class Data(NamedTuple):
-    """A checked design; the values told are centre + scale * values."""
+    """A checked design; the values told are center + scale * values."""
 
     X: Floats
     categorical: Bools
     values: Floats
-    centre: float
+    center: float
     scale: float
 
 
-def prepare(X: ArrayLike, y: ArrayLike, categorical: ArrayLike | None, *, standardise: bool) -> Data:
-    """Points and values as arrays, checked, the values standardised if asked."""
+def prepare(X: ArrayLike, y: ArrayLike, categorical: ArrayLike | None, *, standardize: bool) -> Data:
+    """Points and values as arrays, checked, the values standardized if asked."""
     X, y = np.array(X, dtype=np.float64), np.array(y, dtype=np.float64)
     if X.ndim != 2 or 0 in X.shape or y.shape != X.shape[:1]:
         raise InvalidInputError(f"X must be (n, d) and y (n,), n and d at least 1; got {X.shape} and {y.shape}")
@@ -45,7 +45,7 @@ def prepare(X: ArrayLike, y: ArrayLike, categorical: ArrayLike | None, *, standa
     mask = np.zeros(X.shape[1], dtype=np.bool_) if categorical is None else np.array(categorical)
     if mask.dtype != np.bool_ or mask.shape != X.shape[1:]:
         raise InvalidInputError(f"categorical must be {X.shape[1]} booleans, one per input; got {categorical!r}")
-    return Data(X, mask, *(_standardise(y) if standardise else (y, 0.0, 1.0)))
+    return Data(X, mask, *(_standardize(y) if standardize else (y, 0.0, 1.0)))
 
 
 def require_dimension(hyperparameters: Hyperparameters, d: int) -> None:
@@ -55,8 +55,8 @@ def require_dimension(hyperparameters: Hyperparameters, d: int) -> None:
         raise InvalidInputError(f"hyperparameters must have {d} length scales, one per input; got {got}")
 
 
-def _standardise(y: Floats) -> tuple[Floats, float, float]:
-    """(values with mean 0 and sample variance 1, centre, scale); values all alike have scale 1.
+def _standardize(y: Floats) -> tuple[Floats, float, float]:
+    """(values with mean 0 and sample variance 1, center, scale); values all alike have scale 1.
 
     The largest value is first brought near one by a power of two, which is exact and keeps squares from overflowing,
     and one of the values is subtracted, which is exact where a large offset hides small differences.
@@ -68,11 +68,11 @@ def _standardise(y: Floats) -> tuple[Floats, float, float]:
     middle = offsets.mean()
     offsets -= middle
     spread = math.sqrt(float(offsets @ offsets) / max(len(y) - 1, 1))
-    centre = float(np.ldexp(reference + middle, exponent))
+    center = float(np.ldexp(reference + middle, exponent))
     if spread == 0.0:
-        return np.zeros_like(y), centre, 1.0
+        return np.zeros_like(y), center, 1.0
     scale = float(np.ldexp(spread, exponent))
-    return rounded(offsets / spread), centre, min(max(scale, SMALLEST), LARGEST)
+    return rounded(offsets / spread), center, min(max(scale, SMALLEST), LARGEST)
 
 
 def rounded(x: Floats) -> Floats:

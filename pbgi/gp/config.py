@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats
+from pbgi.checks import checks_arguments
 from pbgi.errors import InvalidInputError
 from pbgi.gp.kernel import kernel_named
 
@@ -64,7 +64,7 @@ Prior: TypeAlias = GammaPrior | LogNormalPrior
 @checks_arguments
 @dataclass(frozen=True)
 class Hyperparameters:
-    """Parameters of the covariance, in units of the standardised values.
+    """Parameters of the covariance, in units of the standardized values.
 
     Attributes:
         length_scales: One per input, in units of the cube.

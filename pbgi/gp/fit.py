@@ -1,12 +1,12 @@
 """The maximum a posteriori fit of a Gaussian process.
 
-Values are standardised first; hyperparameters are in standardised units, predictions in the units of the values told.
-The model of the standardised values is y = m + f(X) + noise, f with covariance `output_scale * rho` (see `kernel`).
-With K = cov(y), the constant mean is its generalised least squares estimate for the current hyperparameters,
+Values are standardized first; hyperparameters are in standardized units, predictions in the units of the values told.
+The model of the standardized values is y = m + f(X) + noise, f with covariance `output_scale * rho` (see `kernel`).
+With K = cov(y), the constant mean is its generalized least squares estimate for the current hyperparameters,
 
     m = (1' K^-1 y) / (1' K^-1 1),      alpha = K^-1 (y - m),
 
-and since m maximises the likelihood, its dependence on a hyperparameter t adds nothing to the derivative:
+and since m maximizes the likelihood, its dependence on a hyperparameter t adds nothing to the derivative:
 
     log posterior = -(y - m)' alpha / 2 - log|K| / 2 - n log(2 pi) / 2 + sum of log prior densities
     d/dt          = sum_ij (alpha_i alpha_j - K^-1_ij) dK_ij/dt / 2 + ...
@@ -149,7 +149,7 @@ def fit_gp(
     categorical: ArrayLike | None = None,
     start: Hyperparameters | None = None,
 ) -> "GP":
-    """Fit a Gaussian process: standardise the values, then maximise the posterior density of the hyperparameters.
+    """Fit a Gaussian process: standardize the values, then maximize the posterior density of the hyperparameters.
 
     Hyperparameters that `config` knows are taken as they are.
 
@@ -167,7 +167,7 @@ def fit_gp(
         InvalidInputError: Shapes do not fit together, or a number is not finite.
     """
     config = config or GPConfig()
-    data = prepare(X, y, categorical, standardise=config.outputs != "plain")
+    data = prepare(X, y, categorical, standardize=config.outputs != "plain")
     hyperparameters = _fitted(data, config, start)
     with np.errstate(all="ignore"):  # underflow far from the data
         return build_gp(data, config, hyperparameters, None)
@@ -181,8 +181,8 @@ def fit_hyperparameters(
     categorical: ArrayLike | None = None,
     start: Hyperparameters | None = None,
 ) -> tuple[Hyperparameters, float]:
-    """The hyperparameters that `fit_gp` would find, and what standardised values are multiplied with to get `y`."""
-    data = prepare(X, y, categorical, standardise=config.outputs != "plain")
+    """The hyperparameters that `fit_gp` would find, and what standardized values are multiplied with to get `y`."""
+    data = prepare(X, y, categorical, standardize=config.outputs != "plain")
     return _fitted(data, config, start), data.scale
 
 

@@ -104,14 +104,14 @@ class Embedding:
 
     Attributes:
         numbers: (c,) Positions of the inputs that are numbers.
-        centre: (c,) Subtracted from them, so that |z|^2 does not swamp differences.
+        center: (c,) Subtracted from them, so that |z|^2 does not swamp differences.
         codes: For each categorical input its position and the sorted codes seen in the design. Codes not seen there
             share one more column, which puts them at distance one from all that were.
         owner: (D,) The input that a column belongs to.
     """
 
     numbers: NDArray[np.intp]
-    centre: Floats
+    center: Floats
     codes: tuple[tuple[int, Floats], ...]
     owner: NDArray[np.intp]
 
@@ -128,8 +128,8 @@ class Embedding:
     def __call__(self, X: Floats) -> Floats:
         """Embed the points X (m, d)."""
         if not self.codes:
-            return np.asarray(X - self.centre)
-        columns = [X[:, self.numbers] - self.centre]
+            return np.asarray(X - self.center)
+        columns = [X[:, self.numbers] - self.center]
         for k, seen in self.codes:
             known = X[:, k, None] == seen
             columns.append(CATEGORY_DISTANCE * math.sqrt(0.5) * np.column_stack([known, ~known.any(axis=1)]))
@@ -298,7 +298,7 @@ class CrossCovariance:
         *shape, n = weights.shape
         product = (weights.reshape(-1, n) @ self._pulled).reshape(*shape, -1)  # one product, whatever the batch
         only_numbers = len(numbers) == X.shape[1]
-        slope: Floats = (X if only_numbers else X[:, numbers]) - self._embedding.centre
+        slope: Floats = (X if only_numbers else X[:, numbers]) - self._embedding.center
         slope = slope * product[..., -1:]
         slope -= product[..., :-1]
         slope *= self._pull_scale

@@ -1,7 +1,7 @@
 """The posterior of an exact Gaussian process: predictions with gradients, pending points, function draws.
 
 Larger values are better, points live on the unit cube, and everything is float64 with closed-form derivatives.
-Values are standardised first; hyperparameters are in standardised units, predictions in the units of the values told.
+Values are standardized first; hyperparameters are in standardized units, predictions in the units of the values told.
 """
 
 import math
@@ -35,7 +35,7 @@ PosteriorWithGrad: TypeAlias = tuple[Floats, Floats, Floats, Floats]
 class Training(NamedTuple):
     """What a posterior is conditioned on, pending points included, in standardized units.
 
-    The values told are centre + scale * values, and `inverse` is that of the lower Cholesky factor of their covariance.
+    The values told are center + scale * values, and `inverse` is that of the lower Cholesky factor of their covariance.
     """
 
     X: Floats  # (N, d)
@@ -43,7 +43,7 @@ class Training(NamedTuple):
     mean: float
     noise: float  # with jitter
     inverse: Floats  # (N, N)
-    centre: float
+    center: float
     scale: float
 
 
@@ -71,7 +71,7 @@ def build_gp(data: Data, config: GPConfig, hyperparameters: Hyperparameters, mea
         _alpha=solution.alpha,
         _residual=solution.residual,
         _noise=hyperparameters.noise + jitter,
-        _centre=data.centre,
+        _center=data.center,
         _scale=data.scale,
         _mean=solution.mean,
     )
@@ -83,8 +83,8 @@ class GP:
 
     Attributes:
         config: What it was told before it saw data.
-        hyperparameters: Of the covariance, in standardised units; the warm start of the next fit.
-        log_posterior: Log density of the standardised values and of the hyperparameters.
+        hyperparameters: Of the covariance, in standardized units; the warm start of the next fit.
+        log_posterior: Log density of the standardized values and of the hyperparameters.
         n: How many values were told; pending points do not count.
     """
 
@@ -95,9 +95,9 @@ class GP:
     _covariance: CrossCovariance
     _inverse: Floats  # (N, N) inverse of the lower Cholesky factor
     _alpha: Floats  # (N,) K^-1 residual
-    _residual: Floats  # (N,) standardised values less the mean
+    _residual: Floats  # (N,) standardized values less the mean
     _noise: float  # with jitter
-    _centre: float
+    _center: float
     _scale: float
     _mean: float
 
@@ -111,7 +111,7 @@ class GP:
         *,
         categorical: ArrayLike | None = None,
         mean: float | None = None,
-        standardise: bool = True,
+        standardize: bool = True,
     ) -> "GP":
         """The posterior for known hyperparameters.
 
@@ -122,17 +122,17 @@ class GP:
             config: Kernel, and priors for `log_posterior`.
             categorical: (d,) Which inputs are categories.
             mean: The constant mean in the units of `y`; estimated if not given.
-            standardise: Whether the hyperparameters are in units of standardised values, or in those of `y`.
+            standardize: Whether the hyperparameters are in units of standardized values, or in those of `y`.
 
         Raises:
             InvalidInputError: Shapes do not fit together, or a number is not finite.
         """
-        data = prepare(X, y, categorical, standardise=standardise)
+        data = prepare(X, y, categorical, standardize=standardize)
         require_dimension(hyperparameters, data.X.shape[1])
         if mean is not None:
             if not math.isfinite(mean):
                 raise InvalidInputError(f"mean must be finite; got {mean}")
-            mean = (mean - data.centre) / data.scale
+            mean = (mean - data.center) / data.scale
         with np.errstate(all="ignore"):
             return build_gp(data, config or GPConfig(noise=hyperparameters.noise), hyperparameters, mean)
 
@@ -150,7 +150,7 @@ class GP:
     def training(self) -> Training:
         """What it is conditioned on: for whoever builds the same posterior elsewhere."""
         values = self._residual + self._mean
-        return Training(self._covariance.X, values, self._mean, self._noise, self._inverse, self._centre, self._scale)
+        return Training(self._covariance.X, values, self._mean, self._noise, self._inverse, self._center, self._scale)
 
     @property
     def has_categories(self) -> bool:
@@ -223,7 +223,7 @@ class GP:
 
     @cached_property
     def _predictor(self) -> Predictor:
-        return Predictor(self._covariance, self._inverse, self._alpha, self._mean, self._scale, self._centre)
+        return Predictor(self._covariance, self._inverse, self._alpha, self._mean, self._scale, self._center)
 
 
 class Pair:

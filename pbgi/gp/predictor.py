@@ -28,10 +28,10 @@ class Predictor:
     Args:
         covariance: Between points and the design of n points.
         inverse: (n, n) Inverse of the lower Cholesky factor.
-        alpha: (n,) K^-1 (y - mean), y standardised.
-        mean: Of standardised values.
-        scale: Values told are centre + scale * standardised ones.
-        centre: See `scale`.
+        alpha: (n,) K^-1 (y - mean), y standardized.
+        mean: Of standardized values.
+        scale: Values told are center + scale * standardized ones.
+        center: See `scale`.
     """
 
     def __init__(
@@ -41,17 +41,17 @@ class Predictor:
         alpha: Floats,
         mean: Floats | float,
         scale: Floats | float,
-        centre: Floats | float,
+        center: Floats | float,
     ) -> None:
         self.covariance, self.inverse, self.alpha = covariance, inverse, alpha
-        numbers = (mean, scale, centre, covariance.output_scale)
-        self.mean, self.scale, self.centre, self._prior = (np.asarray(x)[..., None] for x in numbers)
+        numbers = (mean, scale, center, covariance.output_scale)
+        self.mean, self.scale, self.center, self._prior = (np.asarray(x)[..., None] for x in numbers)
         self._floor = VARIANCE_FLOOR * self._prior
         # Several small triangles are multiplied with in full, and faster as rows; `gp_algebra` knows one.
         self._transposed = None if inverse.ndim == 2 else np.ascontiguousarray(inverse.mT)
         # Whether all numbers told are so far from the largest and the smallest that no prediction is near them.
         sizes = np.concatenate([self.scale, self._prior, covariance.length_scales], axis=-1)
-        levels = np.concatenate([self.mean, self.centre, alpha, sizes], axis=-1)
+        levels = np.concatenate([self.mean, self.center, alpha, sizes], axis=-1)
         self._moderate = bool(np.abs(levels).max() < MODERATE and sizes.min() > 1.0 / MODERATE)
 
     @classmethod
@@ -64,7 +64,7 @@ class Predictor:
         length_scales, output_scales = (np.array(x) for x in zip(*scales, strict=True))
         covariance = CrossCovariance(first.kernel, first.X, first.categorical, length_scales, output_scales)
         inverse, alpha = np.stack([m.inverse for m in members]), np.stack([m.alpha for m in members])
-        units = ([float(x[0]) for x in (m.mean, m.scale, m.centre)] for m in members)
+        units = ([float(x[0]) for x in (m.mean, m.scale, m.center)] for m in members)
         return cls(covariance, inverse, alpha, *np.array(list(units)).T)
 
     def __call__(self, X: Floats) -> tuple[Floats, Floats]:
@@ -88,16 +88,16 @@ class Predictor:
         gradients *= self.scale[..., None]
         return self.value(mean), self._spread(std), self.bounded(dmean), self.bounded(dstd)
 
-    def value(self, standardised: Floats) -> Floats:
+    def value(self, standardized: Floats) -> Floats:
         """Back to the units of the values told; the constant mean is added."""
-        return self.bounded((self.mean + standardised) * self.scale + self.centre)
+        return self.bounded((self.mean + standardized) * self.scale + self.center)
 
     def bounded(self, x: Floats) -> Floats:
         """The same without infinite numbers."""
         return x if self._moderate else np.minimum(np.maximum(x, -LARGEST), LARGEST)
 
     def _explain(self, X: Floats) -> tuple[Floats, Floats]:
-        """Mean and explained variance, standardised."""
+        """Mean and explained variance, standardized."""
         covariance = self.covariance.value(X)
         mean = np.vecdot(covariance, self.alpha[..., None, :])
         whitened = self._whitened(covariance)
@@ -123,7 +123,7 @@ class Predictor:
         return np.asarray(covariance @ self._transposed)
 
     def _std(self, explained: Floats) -> tuple[Floats, Bools]:
-        """Standardised deviation from the variance that the data explain, and where it is above its floor."""
+        """Standardized deviation from the variance that the data explain, and where it is above its floor."""
         variance = self._prior - explained
         return np.sqrt(np.maximum(variance, self._floor)), variance > self._floor
 

@@ -30,13 +30,13 @@ class Trend:
 
     Attributes:
         slopes: (d,) By coordinate; zero for categories.
-        centre: The height in the middle of the cube.
-        covariance: (d + 1, d + 1) Of the centre and the slopes.
+        center: The height in the middle of the cube.
+        covariance: (d + 1, d + 1) Of the center and the slopes.
         noise: Variance of what the line leaves.
     """
 
     slopes: Floats
-    centre: float
+    center: float
     covariance: Floats
     noise: float
 
@@ -51,7 +51,7 @@ class Trend:
 
     def raised(self, by: float) -> "Trend":
         """The same line, so much higher."""
-        return replace(self, centre=self.centre + by)
+        return replace(self, center=self.center + by)
 
     @cached_property
     def is_uncertain(self) -> bool:
@@ -60,7 +60,7 @@ class Trend:
 
     def __call__(self, X: Floats) -> Floats:
         """Heights (m,) at the points X (m, d)."""
-        return np.asarray(self.centre + (X - 0.5) @ self.slopes)
+        return np.asarray(self.center + (X - 0.5) @ self.slopes)
 
     def variance_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
         """How uncertain the heights are (m,), and the gradient (m, d) of that."""

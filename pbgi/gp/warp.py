@@ -228,7 +228,7 @@ def fit_warp(values: Floats) -> Warp:
     warped = np.linspace(worst, best, N_KNOTS if chain.parameter != 1.0 or chain.bends else 2)
     knots = np.ldexp(chain.backward(warped), exponent)
     knots[0], knots[-1] = low, high
-    rises = np.append(True, knots[1:] > np.maximum.accumulate(knots)[:-1])  # rounding may make neighbours equal
+    rises = np.append(True, knots[1:] > np.maximum.accumulate(knots)[:-1])  # rounding may make neighbors equal
     distinct = rises & np.append(knots[:-1] < high, True)
     return Warp(knots[distinct], warped[distinct])
 
@@ -244,7 +244,7 @@ def _shifted(value: float) -> Warp:
 class _Chain:
     """Scaling, asinh where values lie far out, and Yeo-Johnson."""
 
-    centre: float
+    center: float
     scale: float
     bends: bool
     parameter: float
@@ -256,30 +256,30 @@ class _Chain:
     @classmethod
     def fit(cls, values: Floats) -> "_Chain":
         """Learned from values that are not all alike."""
-        centre, scale = float(np.median(values)), _robust_scale(values)
-        scaled = _scaled(values, centre, scale)
+        center, scale = float(np.median(values)), _robust_scale(values)
+        scaled = _scaled(values, center, scale)
         bends = bool(np.abs(scaled).max() > FAR)
         scaled = rounded(np.arcsinh(scaled) if bends else scaled)
         middle, spread = float(scaled.mean()), float(scaled.std(ddof=1)) or 1.0
         s = (scaled - middle) / spread
         parameter = _likeliest(s) if len(np.unique(s)) > 2 else 1.0  # of two values nothing but the scale is learned
         z = yeo_johnson(s, parameter)
-        return cls(centre, scale, bends, parameter, middle, spread, float(z.mean()), float(z.std(ddof=1)) or 1.0)
+        return cls(center, scale, bends, parameter, middle, spread, float(z.mean()), float(z.std(ddof=1)) or 1.0)
 
     def forward(self, values: Floats) -> Floats:
-        scaled = _scaled(values, self.centre, self.scale)
+        scaled = _scaled(values, self.center, self.scale)
         s = ((np.arcsinh(scaled) if self.bends else scaled) - self.middle) / self.spread
         return np.asarray((yeo_johnson(s, self.parameter) - self.mean) / self.std)
 
     def backward(self, warped: Floats) -> Floats:
         scaled = self.middle + self.spread * inverse_yeo_johnson(self.mean + self.std * warped, self.parameter)
-        return np.asarray(self.centre + self.scale * (np.sinh(scaled) if self.bends else scaled))
+        return np.asarray(self.center + self.scale * (np.sinh(scaled) if self.bends else scaled))
 
 
-def _scaled(values: Floats, centre: float, scale: float) -> Floats:
+def _scaled(values: Floats, center: float, scale: float) -> Floats:
     """In units of the scale, within what a float holds: beside one huge value the others have hardly any spread."""
     with np.errstate(over="ignore"):
-        return np.clip((values - centre) / scale, -FARTHEST, FARTHEST)
+        return np.clip((values - center) / scale, -FARTHEST, FARTHEST)
 
 
 def _robust_scale(values: Floats) -> float:

@@ -4,9 +4,9 @@
     client.configure_tracking_metrics(["seconds"])
     client.set_generation_strategy(generation_strategy(cost_scale=1e-4, cost_metric="seconds"))
 
-Units are the point of this module. Ax standardises what it learns from (`StandardizeY`), and an acquisition function
+Units are the point of this module. Ax standardizes what it learns from (`StandardizeY`), and an acquisition function
 is never told by how much, so a `cost_scale` passed to it directly would mean something else after every trial.
-`generator_spec` leaves that transform out and lets BoTorch's model standardise on its own, which knows the way back.
+`generator_spec` leaves that transform out and lets BoTorch's model standardize on its own, which knows the way back.
 The input constructors (`ax_inputs`) then see values in the user's units. They hand the acquisition function both the
 values and `cost_scale` divided by the standard deviation of the objective: the same index in units of order one, so
 that the tolerances of BoTorch's search suit objectives of any size.
@@ -50,6 +50,7 @@ from pbgi.botorch.acquisition import (
 )
 from pbgi.botorch.cost import CostModel
 from pbgi.botorch.stopping import StopSignal, gittins_stopping
+from pbgi.checks import require_count, require_positive
 from pbgi.errors import InvalidInputError
 from pbgi.integrations.ax_inputs import (
     Outcomes,
@@ -58,7 +59,6 @@ from pbgi.integrations.ax_inputs import (
     improvement_per_cost_inputs,
     outcomes_of,
 )
-from pbgi.plain import require_count, require_positive
 
 STARTUP_NODE, SEARCH_NODE = "Startup", "PBGI"
 
@@ -234,15 +234,15 @@ def _gittins_options(strategy: GenerationStrategy) -> dict[str, Any]:
 
 def _signal(outcomes: Outcomes, pool: Tensor, cost_scale: float, cost: CostModel) -> StopSignal:
     """Asked in units of order one, told in those of the metric if that is all the objective is, else of the sum."""
-    transform, centre, scale = outcomes.standardised()
+    transform, center, scale = outcomes.standardized()
     best = outcomes.values.max().item()
     signal = gittins_stopping(
-        outcomes.model, pool, (best - centre) / scale, cost_scale / scale, cost, posterior_transform=transform
+        outcomes.model, pool, (best - center) / scale, cost_scale / scale, cost, posterior_transform=transform
     )
     sign = -1.0 if outcomes.weights.tolist() == [-1.0] else 1.0
     return replace(
         signal,
-        index=sign * (centre + scale * signal.index),
+        index=sign * (center + scale * signal.index),
         best_value=sign * best,
         net_gain=scale * signal.net_gain,
     )

@@ -14,13 +14,13 @@ from botorch.utils.datasets import SupervisedDataset
 from torch import Tensor
 
 from pbgi.botorch.cost import CostModel
+from pbgi.checks import require_positive
 from pbgi.errors import InvalidInputError
-from pbgi.plain import require_positive
 
 Datasets: TypeAlias = SupervisedDataset | Mapping[Any, SupervisedDataset] | Iterable[SupervisedDataset]
 
-# How close to 0 and 1 mean and standard deviation must be to tell values that Ax has standardised.
-STANDARDISED = 1e-6
+# How close to 0 and 1 mean and standard deviation must be to tell values that Ax has standardized.
+STANDARDIZED = 1e-6
 
 
 class Outcomes(NamedTuple):
@@ -28,7 +28,7 @@ class Outcomes(NamedTuple):
 
     Attributes:
         model: Of the metrics that are part of the objective, in this order.
-        weights: Of each: the objective, which is maximised, is their weighted sum.
+        weights: Of each: the objective, which is maximized, is their weighted sum.
         values: `(n,)` of the objective.
     """
 
@@ -36,12 +36,12 @@ class Outcomes(NamedTuple):
     weights: Tensor
     values: Tensor
 
-    def standardised(self) -> tuple[ScalarizedPosteriorTransform, float, float]:
+    def standardized(self) -> tuple[ScalarizedPosteriorTransform, float, float]:
         """The objective in units of order one, and the mean and standard deviation that make it so."""
-        centre = self.values.mean().item()
+        center = self.values.mean().item()
         scale = self.values.std().item() if len(self.values) > 1 else 0.0
         scale = scale if scale > 0 else 1.0
-        return ScalarizedPosteriorTransform(self.weights / scale, offset=-centre / scale), centre, scale
+        return ScalarizedPosteriorTransform(self.weights / scale, offset=-center / scale), center, scale
 
 
 def gittins_inputs(
@@ -63,16 +63,16 @@ def gittins_inputs(
         training_data: What it was fitted to.
         cost_scale: How much of the objective one unit of cost is worth, in the units of the data.
         cost_metric: Which metric is the log cost. None: all points cost 1.
-        posterior_transform: The objective, to be maximised, as a weighted sum of metrics.
+        posterior_transform: The objective, to be maximized, as a weighted sum of metrics.
         X_pending: Points of running trials. They count as data, at the values expected of them.
         constraints: Refused.
         ref_point: Refused.
 
     Raises:
-        InvalidInputError: The problem has outcome constraints or several objectives, or Ax has standardised the data.
+        InvalidInputError: The problem has outcome constraints or several objectives, or Ax has standardized the data.
     """
     outcomes = _objective(model, training_data, posterior_transform, constraints, ref_point)
-    transform, _, scale = outcomes.standardised()
+    transform, _, scale = outcomes.standardized()
     return {
         "model": with_pending(outcomes.model, X_pending),
         "cost_scale": require_positive("cost_scale", cost_scale) / scale,
@@ -93,10 +93,10 @@ def improvement_per_cost_inputs(
 ) -> dict[str, Any]:
     """Arguments of `LogExpectedImprovementPerCost`, from what Ax has; see `gittins_inputs`."""
     outcomes = _objective(model, training_data, posterior_transform, constraints, ref_point)
-    transform, centre, scale = outcomes.standardised()
+    transform, center, scale = outcomes.standardized()
     return {
         "model": with_pending(outcomes.model, X_pending),
-        "best_f": (outcomes.values.max().item() - centre) / scale,
+        "best_f": (outcomes.values.max().item() - center) / scale,
         "cost_model": cost_model_of(model, training_data, cost_metric),
         "exponent": exponent,
         "posterior_transform": transform,
@@ -109,10 +109,10 @@ def outcomes_of(model: Model, training_data: Datasets, weights: Mapping[str, flo
     Args:
         model: One output per metric.
         training_data: What it was fitted to, in the order of the outputs.
-        weights: Of the metrics in the objective, which is maximised: by name, or one per output.
+        weights: Of the metrics in the objective, which is maximized: by name, or one per output.
 
     Raises:
-        InvalidInputError: The outputs are not the metrics of the data, or the data are standardised.
+        InvalidInputError: The outputs are not the metrics of the data, or the data are standardized.
     """
     columns = _columns(training_data)
     if isinstance(weights, Mapping):
@@ -127,7 +127,7 @@ def outcomes_of(model: Model, training_data: Datasets, weights: Mapping[str, flo
     if any(not torch.equal(part.X, parts[0].X) for part in parts[1:]):
         raise InvalidInputError("the metrics of the objective must be reported together; a trial lacks one of them")
     values = torch.stack([part.values for part in parts], dim=-1)
-    _refuse_standardised(values)
+    _refuse_standardized(values)
     used = weights[chosen].to(values)
     part_of_model = model if len(columns) == 1 else model.subset_output(chosen)
     return Outcomes(part_of_model, used, values @ used)
@@ -191,11 +191,11 @@ def _objective(
     return outcomes_of(model, training_data, weights)
 
 
-def _refuse_standardised(values: Tensor) -> None:
+def _refuse_standardized(values: Tensor) -> None:
     if len(values) < 2:
         return
     std, mean = torch.std_mean(values, dim=0)
-    if bool(((mean.abs() < STANDARDISED) & ((std - 1).abs() < STANDARDISED)).any()):
+    if bool(((mean.abs() < STANDARDIZED) & ((std - 1).abs() < STANDARDIZED)).any()):
         raise InvalidInputError(
             "cost_scale is in your units, so the data must be, too; got values with mean 0 and standard deviation 1, "
             "as Ax's StandardizeY makes them; make the generator by pbgi.integrations.ax.generator_spec"

@@ -28,13 +28,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, stats
 
-from pbgi.arguments import checks_arguments, refuse_unknown_arguments
 from pbgi.arrays import Floats, Ints
+from pbgi.checks import checks_arguments, refuse_unknown_arguments, require_positive
 from pbgi.errors import InvalidInputError
 from pbgi.index import inverse_log_h, log_h
 from pbgi.pandora.rewards import Rewards, as_reward, finite_vector
 from pbgi.pandora.weitzman import Rule, expected_net, rule_at
-from pbgi.plain import require_positive
 
 # Mixing the rules at two cost scales loses at most their distance times the difference of their spends. The search
 # ends when that is below this share of cost_scale * budget.
@@ -184,9 +183,9 @@ def solve(boxes: Sequence[Box], *, cost_scale: float | None = None, budget: floa
 
     Args:
         boxes: At least one `Box`; prizes are independent of each other.
-        cost_scale: How much prize one unit of cost is worth (1 if nothing is given): maximise the expected best prize
+        cost_scale: How much prize one unit of cost is worth (1 if nothing is given): maximize the expected best prize
             minus cost_scale times the expected cost.
-        budget: Instead, maximise the expected best prize while the expected cost is at most this.
+        budget: Instead, maximize the expected best prize while the expected cost is at most this.
 
     Returns:
         The policy with its exact value and spend.

@@ -100,14 +100,14 @@ class _PrefixSums:
 
     def _interpolate(self, boxes: Ints, first: int, last: int) -> None:
         bottom, top = self._x[last - 1], self._x[first]
-        centre, half = 0.5 * (bottom + top), 0.5 * (top - bottom)
-        values = self._block(boxes, centre + half * _NODES)
+        center, half = 0.5 * (bottom + top), 0.5 * (top - bottom)
+        values = self._block(boxes, center + half * _NODES)
         coefficients = _TO_COEFFICIENTS @ values
         if np.abs(coefficients[-3:]).max() <= TOLERANCE:
-            u = (self._x[first:last] - centre) / half
+            u = (self._x[first:last] - center) / half
             self.total[first:last] += np.asarray(chebyshev.chebval(u, coefficients), dtype=np.float64)
             return
-        split = first + int(np.searchsorted(-self._x[first:last], -centre))
+        split = first + int(np.searchsorted(-self._x[first:last], -center))
         split = min(max(split, first + 1), last - 1)
         self._add_whole(boxes, first, split)
         self._add_whole(boxes, split, last)

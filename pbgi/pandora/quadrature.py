@@ -33,7 +33,7 @@ def graded(edges: Floats, unit: float) -> Floats:
 
 
 def integrate_panels(f: Callable[[Floats], Floats], edges: Floats) -> float:
-    """Integral of f from the first edge to the last, where f is smooth between neighbouring edges.
+    """Integral of f from the first edge to the last, where f is smooth between neighboring edges.
 
     The two rules differ by the error of the lesser one; the better one is then far closer, so a panel is taken when
     they agree to 1e-11 of it or 1e-15 of the whole, and halved otherwise.

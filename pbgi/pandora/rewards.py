@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from pbgi.arguments import checks_arguments
 from pbgi.arrays import Floats, Ints
+from pbgi.checks import checks_arguments
 from pbgi.errors import InvalidInputError
 from pbgi.pandora.families import AtomsFamily, ContinuousFamily, Family, GaussianFamily
 

@@ -15,8 +15,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from pbgi.arrays import Floats
+from pbgi.checks import require_positive
 from pbgi.gp.kernel import CrossCovariance, PriorDraw, kernel_named, row_blocks
-from pbgi.plain import require_positive
 from pbgi.problems.problem import Problem
 from pbgi.problems.unit_cube import PricedFunction, checked_seed, chosen, mean_cost, unit_cube
 from pbgi.search.climb import maximize_batch
@@ -57,7 +57,7 @@ class GPDraw:
 def gp_draw(
     dimension: int, *, seed: int, kernel: str = "matern52", length_scale: float = 0.1, cost: str = "uniform"
 ) -> Problem:
-    """A function drawn from a Gaussian process prior of mean zero and variance one, to be maximised.
+    """A function drawn from a Gaussian process prior of mean zero and variance one, to be maximized.
 
     Args:
         dimension: Number of parameters; the paper has 4, 8, 16 and 32.

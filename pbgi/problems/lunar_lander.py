@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from pbgi.checks import require_count
 from pbgi.cost import Cost, LearnedCost, UniformCost
 from pbgi.parameter import Float
-from pbgi.plain import require_count
 from pbgi.problems.box2d import import_with_box2d
 from pbgi.problems.problem import Outcome, Problem
 from pbgi.problems.unit_cube import chosen
@@ -49,7 +49,7 @@ class Step(NamedTuple):
 
 
 def lunar_lander(*, cost: str = "uniform", n_flights: int = N_FLIGHTS) -> Problem:
-    """The weights w0 to w11 in [0, 1] of a controller that lands; maximise the mean total reward of all flights.
+    """The weights w0 to w11 in [0, 1] of a controller that lands; maximize the mean total reward of all flights.
 
     Args:
         cost: "uniform": one unit per evaluation, 200 of them. "unknown": the mean number of steps of a flight over

@@ -85,7 +85,7 @@ class ModulatedGP:
         unit = 1.0 / self.amplitude(z)
         inverse = self._inverse_factor(z)
         mean = self.mean
-        if mean is None:  # the most likely one: generalised least squares, K^-1 = inverse' inverse
+        if mean is None:  # the most likely one: generalized least squares, K^-1 = inverse' inverse
             one, told = inverse @ unit, inverse @ (unit * values)
             mean = float(one @ told / (one @ one))
         return ModulatedPosterior(self, mean, z, unit * (values - mean), inverse)

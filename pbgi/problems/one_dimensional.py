@@ -49,7 +49,7 @@ GRID_STEP, N_CLIMBS = 0.05, 200
 
 
 def hard_for_eipc(*, seed: int, model: str = "published") -> Problem:
-    """A line with a dear place where alone something is to be found, to be maximised.
+    """A line with a dear place where alone something is to be found, to be maximized.
 
     Args:
         seed: Of the function, which is drawn from the prior; in the paper the seed of the run.
@@ -59,7 +59,7 @@ def hard_for_eipc(*, seed: int, model: str = "published") -> Problem:
 
 
 def hard_for_ei(*, seed: int, model: str = "published") -> Problem:
-    """A line with a dear place where hardly more is to be found than elsewhere, to be maximised.
+    """A line with a dear place where hardly more is to be found than elsewhere, to be maximized.
 
     Args:
         seed: Of the function, which is drawn from the prior; in the paper the seed of the run.
@@ -77,7 +77,7 @@ def _problem(name: str, amplitude: Bump, seed: int, model: str) -> Problem:
         space=SPACE,
         evaluate=draw,
         direction="maximize",
-        cost=KnownCost(price, vectorised=True),
+        cost=KnownCost(price, vectorized=True),
         budget=BUDGET,
         optimum=highest_value(draw),
         model=chosen("model", model, {"published": published, "prior": prior}),

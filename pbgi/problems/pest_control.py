@@ -2,7 +2,7 @@
 
 The problem of Oh, Tomczak, Gavves and Welling (2019), with the settings of the paper (Appendix D). A hundred fields are
 simulated. At a stage without treatment the pest spreads; a treatment kills a share of it, but the pest grows resistant
-to a pesticide with each use, while buying much of one earns a discount. To be minimised: what is paid, plus, summed
+to a pesticide with each use, while buying much of one earns a discount. To be minimized: what is paid, plus, summed
 over stages, the share of fields that are infested. As in the paper's figures, the problem is handed over negated.
 
 In the published experiments the generator is seeded anew, with 1, for every draw: all stages see the same spread, and
@@ -55,7 +55,7 @@ def pest_control(*, cost: str = "uniform", categorical: bool = False, seed: int 
     stages = Space({f"x{k}": Categorical(range(N_CHOICES)) for k in range(N_STAGES)})
     space = stages if categorical else unit_cube(N_STAGES)
     price = TotalPrice(categorical)
-    costs: dict[str, Cost] = {"uniform": UniformCost(), "varying": KnownCost(price, vectorised=True)}
+    costs: dict[str, Cost] = {"uniform": UniformCost(), "varying": KnownCost(price, vectorized=True)}
     known = chosen("cost", cost, costs)
     return Problem(
         name="Pest Control",

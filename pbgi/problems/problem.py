@@ -18,7 +18,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem to optimise, made by one of the functions of `pbgi.problems`.
+    """A problem to optimize, made by one of the functions of `pbgi.problems`.
 
     Attributes:
         name: As the paper writes it.
@@ -29,7 +29,7 @@ class Problem:
         budget: What the paper spends on it.
         optimum: The best value there is, if it is known.
         unit: How much of the paper's plotted quantity one unit of the value is: Rosenbrock is divided by 1e5 before
-            it is optimised, and plotted in its own units.
+            it is optimized, and plotted in its own units.
         model: What an optimizer is told of the values, where the paper has a model for this problem alone.
     """
 

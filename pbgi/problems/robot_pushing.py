@@ -55,7 +55,7 @@ def longest_duration(params: Mapping[str, Any]) -> Any:
 # What the paper spends, and what an optimizer may know of the cost.
 SETTINGS: dict[str, tuple[float, Cost]] = {
     "uniform": (200.0, UniformCost()),
-    "known": (600.0, KnownCost(longest_duration, vectorised=True)),
+    "known": (600.0, KnownCost(longest_duration, vectorized=True)),
     "unknown": (800.0, LearnedCost()),
 }
 
@@ -70,7 +70,7 @@ class Scene(NamedTuple):
 
 
 def robot_pushing(*, cost: str = "uniform", seed: int = 0) -> Problem:
-    """Two hands push two objects; maximise minus the sum of the objects' final distances from their targets.
+    """Two hands push two objects; maximize minus the sum of the objects' final distances from their targets.
 
     A hand has a start (x1, y1) and an angle there (angle1), a velocity (vx1, vy1) and an angular velocity (torque1, by
     custom) that it strives for, and a time for which it does so (duration1, in tenths of a second). The other hand has

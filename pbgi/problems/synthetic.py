@@ -1,7 +1,7 @@
 """Ackley, Levy and Rosenbrock, as the paper uses them (Appendix D).
 
 The parameters are coordinates of the unit cube, stretched to the domain of the function inside `evaluate`. Values are
-maximised, so the functions come negated, and Levy and Rosenbrock divided by 100 and 1e5: the index compares values with
+maximized, so the functions come negated, and Levy and Rosenbrock divided by 100 and 1e5: the index compares values with
 `cost_scale` times a cost, so the size of values matters. (The paper's text multiplies; its figures were made with
 functions divided.) Regret times `Problem.unit` is in the units of the function itself, as in the paper's figures.
 """
@@ -55,7 +55,7 @@ class StretchedFunction:
     unit: float
 
     def __call__(self, x: Floats) -> float:
-        """The value to be maximised at x (d,) of the unit cube."""
+        """The value to be maximized at x (d,) of the unit cube."""
         return -self.function(self.low + (self.high - self.low) * x) / self.unit
 
 

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pbgi.arrays import Floats
+from pbgi.checks import require_count, unboxed
 from pbgi.cost import Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Float
-from pbgi.plain import require_count, unboxed
 from pbgi.problems.problem import Outcome
 from pbgi.space import Space
 
@@ -57,7 +57,7 @@ def checked_seed(seed: object) -> int:
 
 def mean_cost(cost: str) -> tuple[Cost, Callable[[Mapping[str, Any]], Any]]:
     """What an optimizer is told of the cost and what a point costs, for "uniform" or "varying" cost."""
-    varying: tuple[Cost, Callable[[Mapping[str, Any]], Any]] = (KnownCost(mean_price, vectorised=True), mean_price)
+    varying: tuple[Cost, Callable[[Mapping[str, Any]], Any]] = (KnownCost(mean_price, vectorized=True), mean_price)
     return chosen("cost", cost, {"uniform": (UniformCost(), unit_price), "varying": varying})
 
 

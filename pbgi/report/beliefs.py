@@ -115,11 +115,11 @@ def beliefs_of(
 def _along(optimizer: Optimizer) -> list[Floats]:
     """Per coordinate the points (k, d) on the line through the best point; each level once."""
     space, best = optimizer.space, optimizer.best
-    centre = space.to_unit({} if best is None else best.params)
+    center = space.to_unit({} if best is None else best.params)
     lines = []
     for j, grid in enumerate(space.grids):
         few = grid is not None and (len(grid) <= N_ALONG or space.categorical[j])
-        line = np.tile(centre, (len(grid) if few and grid is not None else N_ALONG, 1))
+        line = np.tile(center, (len(grid) if few and grid is not None else N_ALONG, 1))
         line[:, j] = grid if few else np.linspace(0.0, 1.0, N_ALONG)
         lines.append(np.unique(space.snap(line), axis=0))
     return lines

@@ -86,7 +86,7 @@ def draw_gauge(subject: Subject) -> go.Figure:
             marker={"color": VERMILLION, "symbol": "x", "size": 10},
             hoverinfo="skip",
         )
-        upright_line(made, below[0].x, "no longer worth it", end=course.end, colour=VERMILLION)
+        upright_line(made, below[0].x, "no longer worth it", end=course.end, color=VERMILLION)
     made.update_xaxes(range=[0.0, 1.03 * course.end])
     made.update_yaxes(range=around(y, outliers=[reading.index for reading in found]))
     return made

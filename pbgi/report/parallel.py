@@ -135,7 +135,7 @@ def _add_axes(made: go.Figure, subject: Subject, names: list[str]) -> None:
 
 def _mixed(share: float) -> str:
     """From grey to blue."""
-    ends = [[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in (GREY, BLUE)]
+    ends = [[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in (GREY, BLUE)]
     return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in zip(*ends, strict=True))
 
 

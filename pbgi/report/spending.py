@@ -10,7 +10,7 @@ from pbgi.report.regions import Region, regions_of
 from pbgi.report.style import (
     BLUE,
     GREY,
-    STATE_COLOURS,
+    STATE_COLORS,
     STATE_PATTERNS,
     VERMILLION,
     NothingToShowError,
@@ -33,7 +33,7 @@ def draw_spending(subject: Subject) -> go.Figure:
     """Stacked bars: a panel by state, and one per parameter."""
     if subject.spent + subject.reserved <= 0.0:
         raise NothingToShowError("Nothing has been spent yet.")
-    states = [state for state in STATE_COLOURS if _paid_in(subject, state, subject.trials) > 0.0]
+    states = [state for state in STATE_COLORS if _paid_in(subject, state, subject.trials) > 0.0]
     by_state = [Region(s, tuple(t for t in subject.trials if subject.state_of(t) == s)) for s in states]
     shown = {"trials": by_state} | {name: regions_of(subject, name) for name in _telling(subject)}
     rows = math.ceil(len(shown) / COLUMNS)
@@ -64,7 +64,7 @@ def _add_bars(
         name=f"{state} (held)" if state == "running" else state,
         legendgroup=state,
         showlegend=is_first,
-        marker={"color": STATE_COLOURS[state], "pattern": pattern, "line_width": 0},
+        marker={"color": STATE_COLORS[state], "pattern": pattern, "line_width": 0},
         hovertext=[f"{label(amount(p, subject.unit))} for {k} {state}" for p, k in zip(paid, n, strict=True)],
         hoverinfo="text",
         row=row,
@@ -103,7 +103,7 @@ def draw_costs(subject: Subject) -> go.Figure:
         line={"color": GREY, "dash": "dash", "width": 1.5},
         hoverinfo="skip",
     )
-    for is_complete, words, colour, symbol in (
+    for is_complete, words, color, symbol in (
         (True, "complete", BLUE, "circle"),
         (False, "without a value", VERMILLION, "x"),
     ):
@@ -114,7 +114,7 @@ def draw_costs(subject: Subject) -> go.Figure:
                 y=paid[some],
                 mode="markers",
                 name=words,
-                marker={"color": faint(colour, 0.7), "symbol": symbol, "size": 8},
+                marker={"color": faint(color, 0.7), "symbol": symbol, "size": 8},
                 hovertext=[f"trial {both[i].number}: {number(predicted[i])} → {number(paid[i])}" for i in some],
                 hoverinfo="text",
             )

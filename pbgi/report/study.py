@@ -17,7 +17,6 @@ from optuna.trial import FrozenTrial
 from optuna.trial import TrialState as StudyState
 
 from pbgi.errors import InvalidInputError
-from pbgi.frozen import from_plain
 from pbgi.history import Trial, TrialState
 from pbgi.integrations.optuna import STOP_KEY, PBGISampler
 from pbgi.integrations.optuna.distributions import Axis, CommonSpace, SearchSpace
@@ -26,7 +25,7 @@ from pbgi.integrations.optuna.ledger import COST_KEY, Account, Ledger, ledger_of
 from pbgi.integrations.optuna.mirror import EngineSettings, Mirror
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Categorical, Float, Parameter
-from pbgi.plain import Value, plain_value
+from pbgi.plain import Value, from_plain, plain_value
 from pbgi.policy import POLICIES
 from pbgi.report.subject import Subject
 from pbgi.report.wording import text

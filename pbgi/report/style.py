@@ -1,6 +1,6 @@
-"""How figures look: colours that the colour-blind can tell apart, on any background, and axes that say what they show.
+"""How figures look: colors that the color-blind can tell apart, on any background, and axes that say what they show.
 
-The colours are those of Okabe and Ito that stand out from white and from black alike; whatever differs by colour also
+The colors are those of Okabe and Ito that stand out from white and from black alike; whatever differs by color also
 differs by dash, marker or place. Backgrounds are transparent and text is of a grey that can be read on both; the page
 of a report sets text and grid to the reader's scheme (`page.css`).
 """
@@ -18,7 +18,7 @@ from pbgi.report.wording import number
 
 BLUE, VERMILLION, GREEN, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8A8A8A"
 TEXT, GRID, EDGE = "#767676", "rgba(128,128,128,0.22)", "rgba(128,128,128,0.55)"
-STATE_COLOURS = {"complete": BLUE, "failed": VERMILLION, PRUNED: PURPLE, "interrupted": GREEN, "running": GREY}
+STATE_COLORS = {"complete": BLUE, "failed": VERMILLION, PRUNED: PURPLE, "interrupted": GREEN, "running": GREY}
 STATE_PATTERNS = {"complete": "", "failed": "x", PRUNED: "/", "interrupted": "-", "running": "."}
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 HEIGHT = 420
@@ -29,9 +29,9 @@ class NothingToShowError(Exception):
     """A run has nothing that a plot could show; the message says what is missing."""
 
 
-def faint(colour: str, opacity: float) -> str:
-    """A colour that lets through what is behind it."""
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+def faint(color: str, opacity: float) -> str:
+    """A color that lets through what is behind it."""
+    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity:g})"
 
 
@@ -113,10 +113,10 @@ def log_axis(values: Sequence[float] | Floats) -> dict[str, Any]:
     return axis | {"range": [low - margin, high + margin]}
 
 
-def upright_line(made: go.Figure, x: float, words: str, *, end: float, colour: str = GREY, at_top: bool = True) -> None:
+def upright_line(made: go.Figure, x: float, words: str, *, end: float, color: str = GREY, at_top: bool = True) -> None:
     """A dashed line from the bottom to the top, with words beside it, towards the middle of an axis up to `end`."""
     right = x < 0.5 * end
-    made.add_vline(x=x, line={"color": colour, "width": 1.5, "dash": "dash"})
+    made.add_vline(x=x, line={"color": color, "width": 1.5, "dash": "dash"})
     made.add_annotation(
         x=x,
         y=1.0 if at_top else 0.02,

@@ -32,7 +32,7 @@ class Grid:
 
     Args:
         levels: Ascending values in [0, 1].
-        ordered: Whether neighbouring levels are alike (integers) or not (categories).
+        ordered: Whether neighboring levels are alike (integers) or not (categories).
     """
 
     levels: Floats
@@ -62,7 +62,7 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class FineGrid:
-    """A grid of more levels than are worth listing, given by its functions: neighbours are alike.
+    """A grid of more levels than are worth listing, given by its functions: neighbors are alike.
 
     Args:
         n_levels: How many there are.

@@ -23,9 +23,9 @@ from pbgi.errors import InvalidInputError
 from pbgi.search.climb import NEAR, maximize_batch
 from pbgi.search.grids import Grids, finite, maximize_mixed, snap
 
-NEIGHBOUR_SCALES = (1e-1, 1e-2, 1e-3)
-N_NEIGHBOURS = 4  # per incumbent, scale and kind
-MOVED_COORDINATES = 2.0  # how many coordinates, on average, a sparse neighbour differs in
+NEIGHBOR_SCALES = (1e-1, 1e-2, 1e-3)
+N_NEIGHBORS = 4  # per incumbent, scale and kind
+MOVED_COORDINATES = 2.0  # how many coordinates, on average, a sparse neighbor differs in
 SPACING = 0.3  # first distance asked between starts, in units of sqrt(d)
 SOBOL_BITS = 30
 RESOLUTION = 2.0**-40  # points closer than this in every continuous coordinate are the same point
@@ -34,7 +34,7 @@ FINITE_UP_TO = 4096  # grid points that are evaluated one and all
 
 
 class Acquisition(Protocol):
-    """What is maximised. Both methods take points (m, d)."""
+    """What is maximized. Both methods take points (m, d)."""
 
     def value(self, X: Floats) -> Floats:
         """Values (m,)."""
@@ -106,13 +106,13 @@ def build_pool(
     incumbents: ArrayLike | None = None,
     former_maximizers: ArrayLike | None = None,
 ) -> Floats:
-    """Points worth evaluating: Sobol points, incumbents with their neighbours, maximizers of earlier searches.
+    """Points worth evaluating: Sobol points, incumbents with their neighbors, maximizers of earlier searches.
 
     Args:
         dimension: Number of coordinates, d.
         rng: Source of all randomness.
         n_sobol: Number of Sobol points; by default `default_n_sobol(dimension)`.
-        incumbents: Good points (k, d); each brings neighbours at three scales, half of which differ from it in a
+        incumbents: Good points (k, d); each brings neighbors at three scales, half of which differ from it in a
             few coordinates only (in many dimensions a step in all of them hardly ever improves).
         former_maximizers: Points (k, d) taken as they are.
 
@@ -120,15 +120,15 @@ def build_pool(
         Points of the unit cube, one per row.
     """
     n_sobol = default_n_sobol(dimension) if n_sobol is None else n_sobol
-    centres = _as_points(incumbents, dimension)
-    pool = [_as_points(former_maximizers, dimension), centres, _sobol(dimension, n_sobol, rng)]
-    if len(centres):
+    centers = _as_points(incumbents, dimension)
+    pool = [_as_points(former_maximizers, dimension), centers, _sobol(dimension, n_sobol, rng)]
+    if len(centers):
         kinds = [1.0] if dimension <= MOVED_COORDINATES else [1.0, MOVED_COORDINATES / dimension]
-        scale = np.repeat(NEIGHBOUR_SCALES, N_NEIGHBOURS * len(kinds))[:, None, None]
-        share = np.tile(kinds, N_NEIGHBOURS * len(NEIGHBOUR_SCALES))[:, None, None]
-        shape = (len(scale), *centres.shape)
+        scale = np.repeat(NEIGHBOR_SCALES, N_NEIGHBORS * len(kinds))[:, None, None]
+        share = np.tile(kinds, N_NEIGHBORS * len(NEIGHBOR_SCALES))[:, None, None]
+        shape = (len(scale), *centers.shape)
         steps = scale * rng.standard_normal(shape) * (rng.random(shape) < share)
-        pool.append((centres + steps).reshape(-1, dimension))
+        pool.append((centers + steps).reshape(-1, dimension))
     return np.asarray(np.clip(np.concatenate(pool), 0.0, 1.0), dtype=np.float64)
 
 
@@ -180,7 +180,7 @@ def choose_starts(values: Floats, X: Floats, n_starts: int, rng: np.random.Gener
     while len(picked) < min(n_starts, len(order)):
         row = int((distance >= spacing).argmax())
         if distance[row] < spacing:
-            # At the resolution of the finest neighbours spacing has lost its meaning: rows picked have -1, others 0.
+            # At the resolution of the finest neighbors spacing has lost its meaning: rows picked have -1, others 0.
             spacing = spacing / 4 if spacing > 1e-8 else -0.5
             continue
         picked.append(row)
@@ -205,7 +205,7 @@ def search(
     """Find the point of the unit cube (or of the grids in it) where the acquisition function is largest.
 
     Args:
-        acquisition: What is maximised; values that are not finite count as minus infinity.
+        acquisition: What is maximized; values that are not finite count as minus infinity.
         pool: Points (m, d), at least one, e.g. from `build_pool`.
         rng: Decides between equal values.
         n_starts: Climbs; by default `default_n_starts(d)`.
@@ -224,7 +224,7 @@ def search(
     X = snap(X, grids) if everything is None else everything
     values = finite(acquisition.value(X))
     if everything is None:
-        # A climb may well start from an excluded row: its neighbours are often the best points left.
+        # A climb may well start from an excluded row: its neighbors are often the best points left.
         starts = X[choose_starts(values, X, n_starts, rng)]
         tops, top_values = _climb(acquisition, starts, grids, is_excluded, _spread(values), lengths)
         X, values, n_tops = np.concatenate([tops, X]), np.concatenate([top_values, values]), len(tops)

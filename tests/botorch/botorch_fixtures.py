@@ -28,7 +28,7 @@ def candidates(*batch, d=2, seed=1, **kind):
 
 
 def objective(X):
-    """(n, 1), in units far from standardised ones."""
+    """(n, 1), in units far from standardized ones."""
     return 100.0 + 30.0 * torch.sin(4.0 * X[:, :1]) * torch.cos(3.0 * X[:, -1:])
 
 
@@ -60,7 +60,7 @@ def twins(n=12):
     hyperparameters = Hyperparameters(LENGTH_SCALES, OUTPUT_SCALE, NOISE)
     config = GPConfig(kernel="rbf", noise=NOISE)
     ours = GP.with_hyperparameters(
-        X.numpy(), Y.squeeze(-1).numpy(), hyperparameters, config, mean=MEAN, standardise=False
+        X.numpy(), Y.squeeze(-1).numpy(), hyperparameters, config, mean=MEAN, standardize=False
     )
     return theirs, ours
 

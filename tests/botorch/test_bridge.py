@@ -19,14 +19,14 @@ from pbgi.gp.posterior import GP
 KERNELS = ("matern52", "matern32", "rbf")
 
 
-def example(d=2, n=12, kernel="matern52", noise=1e-4, standardise=True, seed=0):
+def example(d=2, n=12, kernel="matern52", noise=1e-4, standardize=True, seed=0):
     """Data and a Gaussian process with hyperparameters that were not fitted to them."""
     rng = np.random.default_rng([d, n, seed])
     X = rng.random((n, d))
     values = 40.0 + 3.0 * np.sin(5.0 * X[:, 0]) + X.sum(axis=1)
     parameters = Hyperparameters(tuple(np.linspace(0.3, 0.8, d)), 1.7, noise)
-    config = GPConfig(kernel=kernel, noise=noise, outputs="standardized" if standardise else "plain")
-    gp = GP.with_hyperparameters(X, values, parameters, config, standardise=standardise)
+    config = GPConfig(kernel=kernel, noise=noise, outputs="standardized" if standardize else "plain")
+    gp = GP.with_hyperparameters(X, values, parameters, config, standardize=standardize)
     return gp, X, values, rng.random((40, d))
 
 
@@ -45,19 +45,19 @@ def output_scale(gp, values):
     return np.sqrt(gp.hyperparameters.output_scale) * (values.std() if gp.config.outputs != "plain" else 1.0)
 
 
-@pytest.mark.parametrize("standardise", [True, False])
+@pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("noise", [1e-6, 1e-4, 1e-1])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_same_posterior(kernel, noise, standardise):
+def test_same_posterior(kernel, noise, standardize):
     for d in (1, 3, 8):
-        gp, _X, values, Z = example(d, 20, kernel, noise, standardise)
+        gp, _X, values, Z = example(d, 20, kernel, noise, standardize)
         assert_same_posterior(gp, botorch_model(gp), Z, output_scale(gp, values))
 
 
-@pytest.mark.parametrize("standardise", [True, False])
+@pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_same_posterior_given_pending_points(kernel, standardise):
-    gp, _X, values, Z = example(3, kernel=kernel, standardise=standardise)
+def test_same_posterior_given_pending_points(kernel, standardize):
+    gp, _X, values, Z = example(3, kernel=kernel, standardize=standardize)
     pending = np.random.default_rng(9).random((4, 3))
     model = botorch_model(gp.condition_on_pending(pending))
     assert_same_posterior(gp.condition_on_pending(pending), model, Z, output_scale(gp, values))
@@ -101,7 +101,7 @@ def test_conditioning_in_botorch_is_telling_the_engine():
     far = gp.posterior(np.full((1, 2), 1e3))[0][0]
     parameters = Hyperparameters(gp.hyperparameters.length_scales, 1.7 * spread**2, 1e-4 * spread**2)
     expected = GP.with_hyperparameters(
-        np.concatenate([X, x]), np.append(values, value), parameters, mean=far, standardise=False
+        np.concatenate([X, x]), np.append(values, value), parameters, mean=far, standardize=False
     )
     assert_same_posterior(expected, told, Z, output_scale(gp, values))
 
@@ -136,17 +136,17 @@ def test_categories_have_no_model():
 
 
 @pytest.mark.parametrize("config", [GPConfig(), GPConfig.paper(), GPConfig(kernel="rbf", outputs="plain")], ids=repr)
-def test_surrogate_is_the_snapshots_model_in_standardised_units(config):
+def test_surrogate_is_the_snapshots_model_in_standardized_units(config):
     rng = np.random.default_rng(3)
     X, pending, Z = rng.random((9, 3)), rng.random((2, 3)), rng.random((30, 3))
     snapshot = build_snapshot(cube(3), X, 100.0 + 5.0 * np.cos(4 * X[:, 0]), pending=pending, config=config)
     surrogate = surrogate_of(snapshot)
     mean, std = mean_and_std(surrogate.model, Z)
-    centre, scale = surrogate.training.centre, surrogate.training.scale
+    center, scale = surrogate.training.center, surrogate.training.scale
     expected = snapshot.model.posterior(Z)
-    np.testing.assert_allclose(centre + scale * mean, expected[0], atol=1e-8 * scale)
+    np.testing.assert_allclose(center + scale * mean, expected[0], atol=1e-8 * scale)
     np.testing.assert_allclose(scale * std, expected[1], atol=1e-8 * scale)
-    assert centre + scale * surrogate.best_value == pytest.approx(snapshot.warped.max(), abs=1e-8 * scale)
+    assert center + scale * surrogate.best_value == pytest.approx(snapshot.warped.max(), abs=1e-8 * scale)
 
 
 @pytest.mark.parametrize("unit", [1e300, 1e-300])

@@ -1,6 +1,6 @@
 """Policies on BoTorch: the contract that all policies keep, and their acquisition functions against BoTorch's own.
 
-Searches are tiny: what is tested is the function that is maximised, and what is done with what the search finds.
+Searches are tiny: what is tested is the function that is maximized, and what is done with what the search finds.
 """
 
 import dataclasses
@@ -44,10 +44,10 @@ from pbgi.botorch.policies import (
     paths_near,
 )
 from pbgi.cost import KnownCost, LearnedCost
-from pbgi.frozen import from_plain, to_plain
 from pbgi.gp.config import GPConfig
 from pbgi.history import History
 from pbgi.parameter import Integer
+from pbgi.plain import from_plain, to_plain
 from pbgi.space import Space
 
 TINY = {"n_raw_samples_per_dimension": 6, "n_restarts_per_dimension": 1, "n_iterations": 8}
@@ -280,7 +280,7 @@ def knowledge_gradient_on_grid(snapshot, X):
     [([[0.0], [0.3], [1.0]], [0.0, 1.0, 0.5], GPConfig.paper()), ([[0.1], [0.9]], [0.0, 1.0], GPConfig(noise=0.1))],
     ids=["exact", "noisy"],
 )
-def test_knowledge_gradient_is_maximised(X, values, config):
+def test_knowledge_gradient_is_maximized(X, values, config):
     """Where it has one peak: a one-shot search easily ends at a lower one."""
     grid = DENSE[::4]
     snapshot = build_snapshot(LINE, X, values, config=config)
@@ -316,7 +316,7 @@ def test_samples_of_the_largest_value_are_botorchs():
 
     def ours(X, uniform):
         mean, std = snapshot.model.posterior(X)
-        return gumbel_maxima((mean - training.centre) / training.scale, std / training.scale, uniform)
+        return gumbel_maxima((mean - training.center) / training.scale, std / training.scale, uniform)
 
     here, there = (np.random.default_rng(seed).random((n, 2)) for seed, n in ((0, 200), (1, 20)))
     location, above = ours(here, np.exp(-np.exp([0.0, -1.0])))  # quantiles of a Gumbel distribution at 0 and 1
@@ -344,7 +344,7 @@ def information(mean, std, maxima):
     return (0.5 * gamma * ratio - stats.norm.logcdf(gamma)).mean(axis=0)
 
 
-def test_max_value_entropy_is_maximised():
+def test_max_value_entropy_is_maximized():
     for seed in range(2):
         snapshot = typical(LINE, n=5, seed=seed, config=GPConfig.paper())
         mean, std = snapshot.model.posterior(DENSE)
@@ -460,7 +460,7 @@ def test_one_step_is_expected_improvement():
         assert reached[0] >= gains.max() * (1 - 1e-6)
 
 
-def test_path_is_maximised_and_recorded():
+def test_path_is_maximized_and_recorded():
     """Two steps on a line against all pairs of a grid."""
     snapshot = typical(LINE, n=4, config=GPConfig.paper())
     proposal = MultiStepEI(2, **THOROUGH).propose(snapshot, seeded())

@@ -11,6 +11,7 @@ import time
 from functools import partial
 from queue import SimpleQueue
 
+import psutil
 import pytest
 from cli_runs import processes_with, wait_for
 
@@ -19,9 +20,9 @@ from pbgi.cli.guard import NOTE, Guard, kill_strays
 from pbgi.cli.job import Job
 from pbgi.cli.logs import give_back
 from pbgi.cli.masking import masked
-from pbgi.cli.outcome import last_json_line, read_result
+from pbgi.cli.outcome import read_result, result_in
 from pbgi.cli.private_files import make_folder, open_private, tail, write_json
-from pbgi.cli.processes import identity, is_alive, is_here, kill_orphan
+from pbgi.cli.processes import _boot_time, identity, is_alive, is_here, is_of_earlier_boot, kill_orphan
 from pbgi.cli.storage import Storage, sqlite_path, url_of_file
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical
@@ -213,7 +214,7 @@ def test_arguments_environment_and_file_agree(tmp_path, guard):
     command = (sys.executable, "-c", script, "{x}", "--x={x}", "{odd\nname}", "{pbgi.trial}", "{pbgi.params}")
     _, wait = attempt(tmp_path, guard, *command, params=params, environment={"MORE": "$HOME"})
     wait()
-    said = last_json_line((tmp_path / "trial" / "stdout.log").read_text())
+    said = result_in((tmp_path / "trial" / "stdout.log").read_text(), "value", None)
     assert said["argv"] == [odd, f"--x={odd}", "0.1", "7", str(tmp_path / "trial" / "params.json")]
     assert said["file"] == said["env"] == params
     assert (said["named"], said["trial"], said["more"], said["cwd"]) == (odd, "7", "$HOME", str(tmp_path))
@@ -266,15 +267,47 @@ def test_processes_are_told_apart():
     who = identity(child.pid)
     assert is_here(who)
     assert is_alive(who)
-    assert not is_alive({**who, "start": "another boot/1"})
+    assert not is_alive({**who, "start": "1"})
     assert not is_alive({**who, "pid": 2**22 + 1})
-    assert not is_here({**who, "host": "elsewhere"})
-    assert not kill_orphan({**who, "host": "elsewhere"})
+    assert is_here({**who, "host": "a name that was changed"})
+    for part in ("machine", "boot", "namespace"):
+        assert not is_here({**who, part: "another"})
+        assert not is_here({name: value for name, value in who.items() if name != part})
+        assert not kill_orphan({**who, part: "another"})
     assert not kill_orphan({**who, "start": "x"})
     assert child.poll() is None
     assert kill_orphan(who)
     assert not is_alive(who)
     child.wait()
+
+
+def test_a_machine_without_an_id_is_told_by_its_boot(monkeypatch, tmp_path):
+    monkeypatch.setattr("pbgi.cli.processes._MACHINE", (tmp_path / "none",))
+    who = identity(os.getpid())
+    assert who["machine"] == ""
+    assert is_here(who)
+    assert not is_here({**who, "boot": "another"})
+    assert not is_of_earlier_boot({**who, "boot": "another"}, 0.0)  # it may be any machine
+
+
+@pytest.mark.parametrize(
+    ("changed", "last_sign", "gone"),
+    [
+        ({"boot": "another"}, 999.0, True),
+        ({"boot": "another"}, 1001.0, False),  # a copy of this machine, which lives
+        ({}, 999.0, False),  # of this boot: whether it is alive can be seen
+        ({"boot": "another", "machine": "another"}, 999.0, False),
+        ({"boot": "another", "namespace": "another"}, 999.0, False),
+        ({"boot": "another", "host": "another"}, 999.0, False),
+    ],
+)
+def test_processes_of_an_earlier_boot(monkeypatch, changed, last_sign, gone):
+    monkeypatch.setattr("pbgi.cli.processes._boot_time", lambda: 1000.0)
+    assert is_of_earlier_boot({**identity(os.getpid()), **changed}, last_sign) is gone
+
+
+def test_the_time_of_the_boot():
+    assert _boot_time() == pytest.approx(psutil.boot_time(), abs=1.0)
 
 
 # Results -------------------------------------------------------------------------------------------------------------
@@ -301,10 +334,33 @@ def test_processes_are_told_apart():
         ("[1, 2]\ntrue\nnull", None, None, None, "there is none"),
         ("[" * 100_000, None, None, None, "there is none"),
         ('{"value": 1}\n' + "x" * 2**20, None, None, None, "there is none"),
+        # A number is the result only as the last line.
+        ("10\n20\ndiverged", None, None, None, "there is none"),
+        ("10\n20\nTraceback (most recent call last):\n", None, None, None, "there is none"),
+        ("10\n20\n\n  \n", None, 20.0, None, None),
+        ("epoch 3\r\n0.25\r\n", None, 0.25, None, None),
+        ("10\n[1, 2]", None, None, None, "there is none"),
+        ("10\nnull", None, None, None, "there is none"),
+        ("nan", None, None, None, "there is none"),
+        ("NaN", None, None, None, "must be finite; got nan"),
+        # The object with the key wins.
+        ('{"value": 1.5}\n17', None, 1.5, None, None),
+        ('{"value": 1.5}\n{"epoch": 17}', None, 1.5, None, None),
+        ('{"value": 1.5, "cost": 2}\n{"cost": 17}\n18', "cost", 1.5, 2.0, None),
+        ('{"value": 3}\n{"value": 1.5}\n17\nbye', None, 1.5, None, None),
+        ('progress 50%\r{"value": 1.5}\n17', None, 1.5, None, None),
+        ('{"value": 1.5, "note": "a\u2028b\x85c"}\n17', None, 1.5, None, None),
+        ('{"value": null}\n17', None, None, None, "must be a real number; got None"),
+        ('{"epoch": 3}\n0.25', None, 0.25, None, None),
+        ('{"epoch": 3}\nbye', None, None, None, "must be under the key 'value'; got keys ['epoch']"),
+        # What was spent counts, also without a value.
+        ('{"cost": 2}\n{"epoch": 3}', "cost", None, 2.0, "must be under the key 'value'; got keys ['cost']"),
+        ('{"cost": 2}\n0.25', "cost", None, 2.0, "must be under the key 'value'; got keys ['cost']"),
+        ("0.25", "cost", None, None, "must be under the key 'cost'; got keys ['value']"),
     ],
 )
 def test_results(tmp_path, output, cost, value, paid, problem):
-    (tmp_path / "out").write_text(output)
+    (tmp_path / "out").write_bytes(output.encode())
     found = read_result(tmp_path / "out", None, "value", cost)
     assert (found.value, found.cost) == (value, paid)
     assert found.problem is None if problem is None else problem in found.problem
@@ -321,9 +377,9 @@ def test_result_file(tmp_path):
     assert "at most" in read_result(tmp_path / "out", path, "v", None).problem
 
 
-def test_no_json_line():
+def test_no_result():
     with pytest.raises(InvalidInputError, match="there is none"):
-        last_json_line("done\n")
+        result_in("done\n", "value", None)
 
 
 # Files and secrets ---------------------------------------------------------------------------------------------------
@@ -365,10 +421,14 @@ def test_a_study_has_one_lock_by_whatever_name(tmp_path):
     Storage(url_of_file(tmp_path / "study.db"), create=True).close()
     (tmp_path / "link.db").symlink_to(tmp_path / "study.db")
     one, other = (Storage(url_of_file(tmp_path / name), create=False) for name in ("study.db", "link.db"))
-    with one.locked("job"), (tmp_path / "study.db.lock").open() as lock, pytest.raises(BlockingIOError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    with other.locked("job"), (tmp_path / "study.db.lock").open() as lock, pytest.raises(BlockingIOError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def is_held():
+        with (tmp_path / "study.db.lock").open() as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+
+    assert one.exclusively("job", is_held)
+    assert other.exclusively("job", is_held)
     one.close()
     other.close()
     assert not (tmp_path / "link.db.lock").exists()

@@ -4,10 +4,13 @@ Afterwards every result that was shown is recorded, the study opens, the spend i
 next suggestion is the one an undisturbed run gives (`assert_sound`).
 """
 
+import contextlib
 import json
 import os
 import random
+import re
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -17,11 +20,11 @@ import time
 
 import optuna
 import pytest
-from cli_runs import assert_sound, processes_with, run, start, trials_in, wait_for, write_job
+from cli_runs import ECHO, PBGI, assert_sound, processes_with, run, start, trials_in, wait_for, write_job
 
 from pbgi.cli import main
 from pbgi.cli.processes import identity
-from pbgi.cli.storage import sqlite_path
+from pbgi.cli.storage import PATIENCE, sqlite_path
 
 # Waits a little, then reports: the cost is a function of the point, so that an undisturbed run can be replayed.
 SLOW = """
@@ -162,7 +165,8 @@ def test_a_full_disk(tmp_path):
     _, err = worker.communicate(timeout=300)
     assert worker.returncode == 3, err
     assert "Traceback" not in err
-    assert "full" in err or "disk I/O" in err
+    assert re.search(r"job\.db: OperationalError: (database or disk is full|disk I/O error)$", err, re.MULTILINE), err
+    assert "waiting" not in err  # asking again makes no room
     assert 0 < err.count(": value") < 15, err
     done = run("tune", job)
     trials = assert_sound(job, err + done.stderr)
@@ -194,6 +198,76 @@ def test_a_locked_storage_is_waited_for(tmp_path):
     assert all(t.value is not None for t in trials)
 
 
+def locked(database):
+    holder = sqlite3.connect(database, isolation_level=None, check_same_thread=False)
+    holder.execute("BEGIN EXCLUSIVE")
+    return holder
+
+
+@pytest.mark.parametrize("name", ["full", "disk I/O error, readonly, read-only", "malformed", "does not exist"])
+def test_a_storage_is_waited_for_whatever_its_name(tmp_path, name):
+    folder = tmp_path / name
+    folder.mkdir(parents=True)
+    job = slow_job(folder, "trials = 2\n", "name", seconds=0)
+    run("ask", job)
+    holder = locked(folder / "job.db")
+    teller = start("tell", job, 0, "--value", 1, "--cost", 1)
+    said = teller.stderr.readline()
+    holder.execute("ROLLBACK")
+    holder.close()
+    _, err = teller.communicate(timeout=300)
+    assert said.startswith("pbgi: waiting for the storage: "), said
+    assert teller.returncode == 0, err
+
+
+@pytest.mark.parametrize("code", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_the_storage_is_locked(tmp_path, code):
+    """It is not waited for any longer; what ran is recorded by the next run."""
+    marker = f"pbgi-test-away-{os.getpid()}-{code}"
+    job = slow_job(tmp_path, "trials = 5\n", marker, seconds=60)
+    worker = start("tune", job)
+    wait_for(lambda: _noted(tmp_path, "pbgi:beat"))
+    holder = locked_soon(tmp_path / "job.db")
+    began = time.monotonic()
+    worker.send_signal(code)
+    out, err = worker.communicate(timeout=300)
+    took = time.monotonic() - began
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert worker.returncode == 128 + code, err
+    assert out == ""
+    assert "since the storage is away" in err
+    assert took < PATIENCE / 2
+    assert not processes_with(marker)
+    (trial,) = trials_in(tmp_path / "job.db")
+    assert trial.state is optuna.trial.TrialState.RUNNING
+    run("tune", slow_job(tmp_path, "trials = 1\n", marker, seconds=60), status=1)
+    (trial,) = trials_in(tmp_path / "job.db")
+    assert "while it ran" in trial.user_attrs["pbgi:message"]
+    assert 1.0 <= trial.user_attrs["cost"] < took + 60.0
+
+
+def locked_soon(database):
+    """Locked between two beats of its owner."""
+    while True:
+        with contextlib.suppress(sqlite3.OperationalError):
+            return locked(database)
+
+
+def test_a_second_signal_does_not_wait_for_the_storage(tmp_path):
+    marker = f"pbgi-test-twice-{os.getpid()}"
+    job = slow_job(tmp_path, "trials = 5\n", marker, seconds=60)
+    worker = start("tune", job)
+    wait_for(lambda: _noted(tmp_path, "pbgi:beat"))
+    holder = locked_soon(tmp_path / "job.db")
+    worker.send_signal(signal.SIGINT)
+    wait_for(lambda: not processes_with(f" {marker}"))  # the command has been ended
+    worker.send_signal(signal.SIGINT)
+    _, err = worker.communicate(timeout=300)
+    holder.close()
+    assert worker.returncode == 130, err
+
+
 def test_a_storage_that_stays_locked(tmp_path, capfd, monkeypatch):
     job = slow_job(tmp_path, "trials = 2\n", "stays", seconds=0)
     assert main(["ask", str(job)]) == 0
@@ -210,23 +284,96 @@ def test_a_storage_that_stays_locked(tmp_path, capfd, monkeypatch):
     assert trials_in(tmp_path / "job.db")[0].value == 1.0
 
 
-def test_a_reboot(tmp_path, capfd):
-    """The process that ran the trial belongs to another boot; its number is taken by somebody else."""
+def leave_running(tmp_path, who, **notes):
+    """Have trial 0 look as if this process had left it, as in a file that was written some time ago."""
+    storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'job.db'}")
+    trial_id = storage.get_trial_id_from_study_id_trial_number(storage.get_study_id_from_name("job"), 0)
+    for key, value in {"worker": who, **notes}.items():
+        storage.set_trial_user_attr(trial_id, f"pbgi:{key}", value)
+    storage.engine.dispose()
+    with sqlite3.connect(tmp_path / "job.db") as connection:
+        connection.execute("UPDATE trials SET datetime_start = '2001-02-03 04:05:06.000000'")
+    connection.close()
+
+
+def asked_before_a_boot(tmp_path, monkeypatch, seconds_ago):
     job = slow_job(tmp_path, "trials = 2\n", "reboot", seconds=0)
     assert main(["ask", str(job)]) == 0
-    storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'job.db'}")
-    study_id = storage.get_study_id_from_name("job")
-    trial_id = storage.get_trial_id_from_study_id_trial_number(study_id, 0)
-    before = {**identity(os.getpid()), "start": "another boot/123"}
-    storage.set_trial_user_attr(trial_id, "pbgi:worker", before)
-    storage.set_trial_user_attr(trial_id, "pbgi:command", {**before, "time": time.time() - 1000.0})
-    storage.set_trial_user_attr(trial_id, "pbgi:beat", {"seconds": 33.0, "time": time.time() - 960.0})
-    storage.engine.dispose()
+    monkeypatch.setattr("pbgi.cli.processes._boot_time", lambda: time.time() - seconds_ago)
+    return job, {**identity(os.getpid()), "boot": "another", "start": "123"}
+
+
+def test_a_reboot(tmp_path, capfd, monkeypatch):
+    """The process that ran the trial belongs to another boot; its number is taken by somebody else."""
+    job, before = asked_before_a_boot(tmp_path, monkeypatch, 500.0)
+    command, beat = {**before, "time": time.time() - 1000.0}, {"seconds": 33.0, "time": time.time() - 960.0}
+    leave_running(tmp_path, before, command=command, beat=beat)
     capfd.readouterr()
     assert main(["tune", str(job)]) == 0
     trials = assert_sound(job, capfd.readouterr().err)
     assert trials[0].value is None
     assert trials[0].user_attrs["cost"] == 33.0  # the last sign of life; downtime is not charged
+
+
+def test_a_reboot_before_the_command_began(tmp_path, capfd, monkeypatch):
+    job, before = asked_before_a_boot(tmp_path, monkeypatch, 500.0)
+    leave_running(tmp_path, before)
+    capfd.readouterr()
+    assert main(["tune", str(job)]) == 0
+    trials = assert_sound(job, capfd.readouterr().err)
+    assert [trial.value for trial in trials] == [trial.params["x"] for trial in trials]
+
+
+@pytest.mark.parametrize(
+    ("changed", "beat_ago"),
+    [({"boot": "another"}, 1.0), ({"boot": "another"}, 400.0), ({"namespace": "another"}, 960.0)],
+)
+def test_workers_of_copies_of_this_machine_are_left_alone(tmp_path, capfd, monkeypatch, changed, beat_ago):
+    """An image that was started twice: the same id, the same name. Or a container beside this one."""
+    job, before = asked_before_a_boot(tmp_path, monkeypatch, 500.0)
+    who = {**before, "boot": identity(os.getpid())["boot"], **changed}
+    command, beat = {**who, "time": time.time() - 1000.0}, {"seconds": 600.0, "time": time.time() - beat_ago}
+    leave_running(tmp_path, who, command=command, beat=beat)
+    capfd.readouterr()
+    assert main(["tune", str(job)]) == 0
+    assert json.loads(capfd.readouterr().out)["trials"] == {"complete": 1, "failed": 0, "running": 1}
+    assert trials_in(tmp_path / "job.db")[0].state is optuna.trial.TrialState.RUNNING
+
+
+CONTAINER = ["unshare", "--pid", "--fork", "--mount-proc"]
+
+
+def can_have_containers():
+    return (
+        shutil.which("unshare")
+        and not subprocess.run([*CONTAINER, "true"], capture_output=True, check=False).returncode
+    )
+
+
+@pytest.mark.skipif(not can_have_containers(), reason="needs the right to make PID namespaces")
+def test_workers_in_two_containers_with_one_name(tmp_path):
+    """Each sees numbers of processes that mean nothing to the other. No trial ends before both workers have one."""
+    wait = "while test $(ls job.trials | wc -l) -lt 2; do sleep 0.02; done"
+    report = """echo "{{\\"value\\": $1, \\"cost\\": $2}}" """
+    text = ECHO.replace(ECHO.splitlines()[1], f"command = ['sh', '-c', '{wait}; {report}', 'sh', '{{x}}', '{{y}}']")
+    job = write_job(tmp_path, "trials = 6\ntimeout = 60\n" + text)
+    inside = subprocess.Popen(
+        [*CONTAINER, *PBGI, "tune", job], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    outside = start("tune", job)
+    shown = [worker.communicate(timeout=300)[1] for worker in (inside, outside)]
+    assert [inside.returncode, outside.returncode] == [0, 0], shown
+    trials = assert_sound(job, "".join(shown), in_order=False)
+    assert [trial.value for trial in trials] == [trial.params["x"] for trial in trials]
+    assert all("value" in text for text in shown)  # both have worked
+
+
+def test_a_worker_that_died_in_a_container_is_reclaimed(tmp_path, monkeypatch):
+    job, before = asked_before_a_boot(tmp_path, monkeypatch, 500.0)
+    who = {**before, "boot": identity(os.getpid())["boot"], "namespace": "another"}
+    leave_running(tmp_path, who, command={**who, "time": time.time() - 1000.0})
+    assert main(["tune", str(job), "--reclaim"]) == 0
+    assert trials_in(tmp_path / "job.db")[0].state is optuna.trial.TrialState.FAIL
 
 
 def test_a_database_is_made_entirely_or_not_at_all(tmp_path, monkeypatch):

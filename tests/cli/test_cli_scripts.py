@@ -400,7 +400,7 @@ def test_boxes(tmp_path, capfd):
         (BOXES.replace("0.8", "0.9"), ":9: box[1].reward: probabilities must sum to one"),
         (BOXES.replace("a = 2.0", "b = 2.0"), ":11: box[2].cost"),
         (BOXES.replace("200.0", "20.0"), ":2: budget: budget must be at least the cost of the cheapest box"),
-        ("colour = 1\n" + BOXES, ":1: colour: no such key"),
+        ("color = 1\n" + BOXES, ":1: color: no such key"),
         ("cost_scale = 1\n" + BOXES, "give cost_scale or budget, not both"),
         ("[[box]]\ncost = 1\nreward = { test = [1] }\n", ":3: box[0].reward: must be gaussian"),
     ],

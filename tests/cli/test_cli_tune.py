@@ -276,6 +276,115 @@ def test_a_study_keeps_its_parameters(tmp_path, capfd):
     assert len(trials_in(tmp_path / "job.db")) == 1
 
 
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("", "budget: a search must end"),
+        ("trials = 4\npolicy = { kind = 'PBGI', cost_scale = -1.0 }\n", "cost_scale"),
+        ("trials = 4\ncommand = ['no-such-program']\n", "no-such-program"),
+    ],
+)
+def test_a_refused_job_leaves_nothing_behind(tmp_path, capfd, wrong, says):
+    """Another space, direction, objective and cost than those of the job that is run in the end."""
+    space = "[parameters]\na = { low = 0.0, high = 9.0 }\n"
+    command = "" if "command" in wrong else 'command = ["echo", "1"]\n'
+    job = write_job(tmp_path, wrong + command + "direction = 'maximize'\nobjective = 'gain'\n" + space)
+    assert says in tune(capfd, job, status=2)[1]
+    assert not (tmp_path / "job.db").exists()
+    said, _ = tune(capfd, write_job(tmp_path, "trials = 2\n" + ECHO))
+    assert said["trials"]["complete"] == 2
+
+
+def test_a_study_without_trials_follows_the_job(tmp_path, capfd, monkeypatch):
+    """The first run ended before it had a trial."""
+    job = write_job(
+        tmp_path,
+        "trials = 2\ndirection = 'maximize'\nseed = 7\n" + ECHO.replace("seed = 1\n", "").replace("1.5", "2.5"),
+    )
+    with monkeypatch.context() as patched:
+        patched.setattr("pbgi.cli.tune.hand_out", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert main(["tune", str(job)]) == 130
+    capfd.readouterr()
+    said, _ = tune(capfd, write_job(tmp_path, "trials = 3\n" + ECHO))
+    assert said["best"]["value"] == min(trial.value for trial in trials_in(tmp_path / "job.db"))
+    assert_sound(job, "")
+
+
+@pytest.mark.parametrize("directions", [["maximize"], ["minimize", "minimize"]])
+def test_a_study_of_another_program_keeps_its_direction(tmp_path, capfd, directions):
+    storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'job.db'}")
+    optuna.create_study(study_name="job", storage=storage, directions=directions)
+    storage.engine.dispose()
+    _, err = tune(capfd, write_job(tmp_path, "trials = 1\n" + ECHO), status=2)
+    assert "direction must be that of study 'job'" in err
+
+
+SECONDS = 'command = ["echo", \'{{"value": 1, "other": 2, "cost": 3, "dollars": 4}}\']\ntrials = 2\n'
+UNITS = "[parameters]\nx = { low = 0.0, high = 1.0 }\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "what"),
+    [
+        ("", "objective = 'other'\n", "objective must stay as in study 'job', 'value'; got 'other'"),
+        ("", "cost = 'cost'\n", "cost must stay as in study 'job', 'seconds'; got 'cost'"),
+        ("cost = 'cost'\n", "", "cost must stay as in study 'job', 'cost'; got 'seconds'"),
+        ("cost = 'cost'\n", "cost = 'dollars'\n", "cost must stay as in study 'job', 'cost'; got 'dollars'"),
+        ("", "price_per_second = 5.0\n", "cost must stay as in study 'job', 'seconds'; got 'price'"),
+        ("price_per_second = 4.0\n", "price_per_second = 5.0\n", "price_per_second must stay as in study 'job', 4.0"),
+    ],
+)
+@pytest.mark.parametrize("command", ["tune", "ask"])
+def test_units_are_not_mixed(tmp_path, capfd, before, after, what, command):
+    job = write_job(tmp_path, before + SECONDS + UNITS)
+    tune(capfd, job)
+    write_job(tmp_path, after + SECONDS.replace("trials = 2", "trials = 4") + UNITS)
+    assert main([command, str(job)]) == 2
+    err = capfd.readouterr().err
+    assert what in err
+    assert "give the job another name" in err
+    assert len(trials_in(tmp_path / "job.db")) == 2
+
+
+def test_a_price_of_one_is_that_of_seconds(tmp_path, capfd):
+    job = write_job(tmp_path, SECONDS + UNITS)
+    tune(capfd, job)
+    write_job(tmp_path, "price_per_second = 1.0\n" + SECONDS.replace("trials = 2", "trials = 4") + UNITS)
+    assert tune(capfd, job)[0]["trials"]["complete"] == 4
+
+
+def test_a_running_trial_has_a_unit(tmp_path, capfd):
+    job = write_job(tmp_path, SECONDS + UNITS)
+    assert main(["ask", str(job)]) == 0
+    capfd.readouterr()
+    for head in ("objective = 'other'\n", "cost = 'cost'\n"):
+        write_job(tmp_path, head + SECONDS + UNITS)
+        assert "must stay" in tune(capfd, job, status=2)[1]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("objective = 'valu'\ncost = 'cost'", "objective = 'value'\ncost = 'cost'"),
+        ("objective = 'valu'", "objective = 'value'"),
+        ("cost = 'cots'", "cost = 'cost'"),
+    ],
+)
+def test_a_mistyped_key_can_be_mended(tmp_path, capfd, wrong, right):
+    """No trial has a value yet, and what they have cost is in the unit of the others, or not known."""
+    job = write_job(tmp_path, f"{wrong}\n{SECONDS}{UNITS}")
+    tune(capfd, job, status=1)
+    write_job(tmp_path, f"{right}\n{SECONDS.replace('trials = 2', 'trials = 4')}{UNITS}")
+    assert tune(capfd, job)[0]["trials"] == {"complete": 2, "failed": 2, "running": 0}
+
+
+def test_failures_that_have_cost_something_have_a_unit(tmp_path, capfd):
+    job = write_job(tmp_path, "objective = 'valu'\n" + SECONDS + UNITS)
+    tune(capfd, job, status=1)
+    write_job(tmp_path, "cost = 'cost'\n" + SECONDS.replace("trials = 2", "trials = 4") + UNITS)
+    assert "cost must stay as in study 'job', 'seconds'" in tune(capfd, job, status=2)[1]
+
+
 def test_a_seed_is_drawn_once(tmp_path, capfd):
     text = "trials = 1\n" + ECHO.replace("seed = 1\n", "")
     seeds = set()
@@ -287,13 +396,6 @@ def test_a_seed_is_drawn_once(tmp_path, capfd):
         seeds.add(study.user_attrs["pbgi:settings"]["seed"])
         storage.engine.dispose()
     assert len(seeds) == 2
-
-
-def test_a_command_that_cannot_start_fails_its_trial(tmp_path, capfd):
-    job = 'command = ["{x}"]\ntrials = 2\n[parameters]\nx = ["/no/such/program", "/dev/null"]\n'
-    said, err = tune(capfd, write_job(tmp_path, job), status=1)
-    assert said["trials"]["failed"] == 2
-    assert "could not be started" in err
 
 
 def test_a_result_that_was_saved_is_not_lost(tmp_path, capfd, monkeypatch):
@@ -317,7 +419,8 @@ def test_a_result_that_was_saved_is_not_lost(tmp_path, capfd, monkeypatch):
 
 def test_trials_of_other_machines_are_left_alone(tmp_path, capfd, monkeypatch):
     job = write_job(tmp_path, "trials = 3\n" + ECHO)
-    monkeypatch.setattr("pbgi.cli.processes.socket.gethostname", lambda: "elsewhere")
+    elsewhere = {"machine": "another", "boot": "another", "namespace": "another"}
+    monkeypatch.setattr("pbgi.cli.processes._place", lambda: elsewhere)  # and with the name of this one
     monkeypatch.setattr(StudyBook, "finish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     assert main(["tune", str(job)]) == 130
     monkeypatch.undo()

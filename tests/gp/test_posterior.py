@@ -65,13 +65,13 @@ def mixed_data(seed, n=12):
 
 def smooth_data(rng, n, d, kind):
     """Random problems of four kinds: a bowl, a noisy ridge, a sharp peak, an exponential."""
-    X, centre, weights = rng.random((n, d)), rng.random(d), rng.gamma(1.0, 1.0, d)
+    X, center, weights = rng.random((n, d)), rng.random(d), rng.gamma(1.0, 1.0, d)
     if kind == 0:
-        return X, -((X - centre) ** 2) @ weights
+        return X, -((X - center) ** 2) @ weights
     if kind == 1:
         return X, np.sin(5 * X @ weights / math.sqrt(d)) + 0.1 * rng.standard_normal(n)
     if kind == 2:
-        return X, np.exp(-1.6 * np.sqrt(((X - centre) ** 2).mean(axis=1))) + np.cos(6 * (X - centre)).mean(axis=1)
+        return X, np.exp(-1.6 * np.sqrt(((X - center) ** 2).mean(axis=1))) + np.cos(6 * (X - center)).mean(axis=1)
     return X, np.exp(2 * np.sin(4 * X[:, 0]) + X.mean(axis=1))
 
 
@@ -91,7 +91,7 @@ def given_gp(X, y, hyper=HYPER, kernel="matern52", categorical=MIXED, **options)
 def test_posterior_is_the_textbook_formula(kernel, mean):
     X, y = mixed_data(0)
     Q = np.vstack([mixed_data(1, 30)[0], X[:3], [[0.2, 9.0, 0.3]]])
-    got_mean, got_std = given_gp(X, y, kernel=kernel, mean=mean, standardise=False).posterior(Q)
+    got_mean, got_std = given_gp(X, y, kernel=kernel, mean=mean, standardize=False).posterior(Q)
     expected, posterior = textbook(kernel, X, y, Q, HYPER, MIXED, mean)
     np.testing.assert_allclose(got_mean, expected, rtol=0, atol=1e-11)
     np.testing.assert_allclose(got_std, np.sqrt(np.diag(posterior)), rtol=1e-9)
@@ -100,7 +100,7 @@ def test_posterior_is_the_textbook_formula(kernel, mean):
 def test_posterior_in_forty_digits():
     X, y = np.array([[0.1], [0.4], [0.45], [0.9]]), np.array([1.0, -0.5, -0.3, 2.0])
     hyper = Hyperparameters((0.6,), 3.0, 1e-6)
-    got_mean, got_std = given_gp(X, y, hyper, categorical=None, standardise=False, mean=0.25).posterior([[0.6]])
+    got_mean, got_std = given_gp(X, y, hyper, categorical=None, standardize=False, mean=0.25).posterior([[0.6]])
 
     def k(a, b):
         s = mpmath.sqrt(5) * abs(mpmath.mpf(a) - mpmath.mpf(b)) / mpmath.mpf(0.6)
@@ -185,7 +185,7 @@ def test_no_points_have_no_posterior():
 
 def test_std_has_a_floor_with_gradient_zero_at_a_point_told_without_noise():
     X, y = mixed_data(0)
-    gp = given_gp(X, y, Hyperparameters((0.4, 0.9, 0.7), 1.7, 0.0), standardise=False)
+    gp = given_gp(X, y, Hyperparameters((0.4, 0.9, 0.7), 1.7, 0.0), standardize=False)
     mean, std, dmean, dstd = gp.posterior_with_grad(X)
     np.testing.assert_allclose(mean, y, rtol=0, atol=1e-9)
     assert (std >= 0.999e-6 * math.sqrt(1.7)).all()
@@ -201,7 +201,7 @@ def test_std_has_a_floor_with_gradient_zero_at_a_point_told_without_noise():
 def test_log_posterior_against_scipy_densities(kernel):
     X, y = mixed_data(0)
     config = GPConfig(kernel=kernel, length_scale_prior=LogNormalPrior(-0.5, 0.8))
-    gp = GP.with_hyperparameters(X, y, HYPER, config, categorical=MIXED, mean=0.3, standardise=False)
+    gp = GP.with_hyperparameters(X, y, HYPER, config, categorical=MIXED, mean=0.3, standardize=False)
     K = covariance(kernel, X, X, HYPER, MIXED) + HYPER.noise * np.eye(len(X))
     expected = stats.multivariate_normal.logpdf(y, mean=np.full(len(X), 0.3), cov=K)
     expected += stats.lognorm.logpdf(HYPER.length_scales, 0.8, scale=math.exp(-0.5)).sum()
@@ -209,12 +209,12 @@ def test_log_posterior_against_scipy_densities(kernel):
     assert gp.log_posterior == pytest.approx(expected, rel=1e-11)
 
 
-def test_estimated_mean_maximises_the_likelihood():
+def test_estimated_mean_maximizes_the_likelihood():
     X, y = mixed_data(0)
-    estimated = given_gp(X, y, standardise=False).log_posterior
-    found = optimize.minimize_scalar(lambda m: -given_gp(X, y, mean=m, standardise=False).log_posterior)
+    estimated = given_gp(X, y, standardize=False).log_posterior
+    found = optimize.minimize_scalar(lambda m: -given_gp(X, y, mean=m, standardize=False).log_posterior)
     assert estimated == pytest.approx(-found.fun, abs=1e-9)
-    assert estimated > given_gp(X, y, mean=found.x + 0.1, standardise=False).log_posterior
+    assert estimated > given_gp(X, y, mean=found.x + 0.1, standardize=False).log_posterior
 
 
 @pytest.mark.parametrize("config", CONFIGS)
@@ -230,7 +230,7 @@ def test_gradient_of_the_objective_against_differences(config, n):
     np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6)
     scales = np.exp(parameters)
     hyper = Hyperparameters(tuple(scales[:3]), scales[3], 0.02 if config.noise is None else config.noise)
-    told = GP.with_hyperparameters(X, y, hyper, config, categorical=MIXED, standardise=False)
+    told = GP.with_hyperparameters(X, y, hyper, config, categorical=MIXED, standardize=False)
     assert value == pytest.approx(-told.log_posterior, rel=1e-11)
 
 
@@ -299,8 +299,8 @@ def test_log_prior_against_scipy_densities(t):
 
 def five_start_fit(X, y, config, rng):
     """The best log posterior of five long L-BFGS-B runs from random starts."""
-    standardised = (y - y.mean()) / y.std(ddof=1)
-    objective = MapObjective(X, standardised, np.zeros(X.shape[1], dtype=bool), config)
+    standardized = (y - y.mean()) / y.std(ddof=1)
+    objective = MapObjective(X, standardized, np.zeros(X.shape[1], dtype=bool), config)
     d = X.shape[1]
     bounds = [config.length_scale_bounds] * d + [config.output_scale_bounds]
     bounds += [config.noise_bounds] if config.noise is None else []
@@ -327,16 +327,16 @@ def test_one_search_is_as_good_as_five(config):
     assert np.mean(np.array(short) > 1e-3) <= 0.05
 
 
-@pytest.mark.parametrize("standardise", [True, False])
-def test_known_hyperparameters_are_taken_as_they_are(standardise):
+@pytest.mark.parametrize("standardize", [True, False])
+def test_known_hyperparameters_are_taken_as_they_are(standardize):
     X, y = mixed_data(3)
     y = 5.0 + 3.0 * y
     known = Hyperparameters((0.3, 0.7, 0.2), 1.7, 0.01)
     gp = fit_gp(
-        X, y, GPConfig(hyperparameters=known, outputs="standardized" if standardise else "plain"), categorical=MIXED
+        X, y, GPConfig(hyperparameters=known, outputs="standardized" if standardize else "plain"), categorical=MIXED
     )
     assert gp.hyperparameters == known
-    scale = y.std(ddof=1) if standardise else 1.0
+    scale = y.std(ddof=1) if standardize else 1.0
     Q = np.random.default_rng(0).random((5, 3))
     mean, posterior = textbook("matern52", X, y / scale, Q, known, MIXED)
     np.testing.assert_allclose(gp.posterior(Q)[0], mean * scale, rtol=1e-7)
@@ -375,7 +375,7 @@ def test_fitted_noise_is_the_fixed_one_and_bounds_hold():
 def test_fit_of_scaled_and_shifted_values_is_the_fit(config, scale, shift):
     X, y = mixed_data(4, 20)
     gp, moved = fit_gp(X, y, config, categorical=MIXED), fit_gp(X, scale * y + shift, config, categorical=MIXED)
-    # Bit for bit: the search sees the same standardised values, and goes the same way.
+    # Bit for bit: the search sees the same standardized values, and goes the same way.
     assert moved.hyperparameters == gp.hyperparameters
     Q = mixed_data(5, 10)[0]
     results, expected = moved.posterior_with_grad(Q), gp.posterior_with_grad(Q)
@@ -487,7 +487,7 @@ def test_same_data_same_fit_and_the_data_are_copied():
 def test_pending_points_act_as_if_told_at_their_expected_value(kernel, mean):
     X, y = mixed_data(0)
     pending = np.array([[0.5, 1.0, 0.5], [0.1, 7.0, 0.2], [0.1, 8.0, 0.2], X[0]])
-    gp = given_gp(X, y, kernel=kernel, mean=mean, standardise=False)
+    gp = given_gp(X, y, kernel=kernel, mean=mean, standardize=False)
     Q = np.vstack([mixed_data(1, 30)[0], pending])
     expected, _ = textbook(kernel, X, y, pending, HYPER, MIXED, mean)
     both = textbook(kernel, np.vstack([X, pending]), np.append(y, expected), Q, HYPER, MIXED, mean)
@@ -515,7 +515,7 @@ def test_sample_paths_have_the_mean_and_covariance_of_the_posterior(kernel, pend
     Q = np.vstack([mixed_data(1, 4)[0], [[0.2, 9.0, 0.3], [0.2, 8.0, 0.3]], X[:1]])
     extra = np.array([[0.3, 1.0, 0.6], [0.9, 2.0, 0.1]])
     Q = np.vstack([Q, extra])
-    gp = given_gp(X, y, kernel=kernel, standardise=False)
+    gp = given_gp(X, y, kernel=kernel, standardize=False)
     expected, posterior = textbook(kernel, X, y, Q, HYPER, MIXED)
     if pending:
         gp = gp.condition_on_pending(extra)

@@ -8,10 +8,13 @@ import os
 import pwd
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 from pathlib import Path
+
+import psutil
 
 USER, DATABASE = "pbgi", "postgres"
 # Nothing here need survive a loss of power; what a crashed server had written is with the operating system.
@@ -62,6 +65,19 @@ class PostgresqlServer:
     def crash(self) -> None:
         """Its processes end at once, with nothing put in order; the next start recovers from the log."""
         self._control("stop", "--mode", "immediate")
+
+    def freeze(self) -> None:
+        """Connections stay open, and nobody answers."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """The end of that."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        first = psutil.Process(int((self._data / "postmaster.pid").read_text().split()[0]))
+        for process in (first, *first.children(recursive=True)):
+            process.send_signal(number)
 
     def remove(self) -> None:
         """Stop it if it runs, and delete its data."""

@@ -107,7 +107,7 @@ def acquisition_values(adapter, where):
 @pytest.mark.parametrize("factor", [1.0, 1000.0])
 @pytest.mark.parametrize(("objective", "metric"), [("-loss", "loss"), ("gain", "gain")])
 def test_value_is_the_index_in_the_users_units(objective, metric, factor):
-    """Minimising a loss or maximising a gain, on any scale."""
+    """Minimizing a loss or maximizing a gain, on any scale."""
     strategy = generation_strategy(cost_scale=COST_SCALE * factor, cost_metric="seconds")
     client_with(strategy, objective, factor=factor)
     adapter = strategy.fit(strategy.experiment)
@@ -342,7 +342,7 @@ def test_arguments_are_checked(arguments, message):
         generation_strategy(**arguments)
 
 
-def test_standardised_data_are_refused():
+def test_standardized_data_are_refused():
     """The default transforms of Ax would change what cost_scale means after every trial."""
     register()
     kwargs = {

@@ -221,9 +221,9 @@ def test_seconds_are_the_cost_where_none_is_told():
     assert cost_summary(study).spent == pytest.approx(sum(trial.duration.total_seconds() for trial in study.trials))
 
 
-@pytest.mark.parametrize("vectorised", [False, True])
-def test_known_prices_are_charged_to_the_first_random_trial_too(vectorised):
-    cost = pbgi.KnownCost(lambda params: 1.0 + params["x"], vectorised=vectorised)
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_known_prices_are_charged_to_the_first_random_trial_too(vectorized):
+    cost = pbgi.KnownCost(lambda params: 1.0 + params["x"], vectorized=vectorized)
     study = optuna.create_study(sampler=PBGISampler(budget=1000.0, cost=cost, seed=0))
     study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=3)
     study.enqueue_trial({"x": 0.25})

@@ -132,7 +132,7 @@ def test_without_a_seed_runs_differ():
 @pytest.mark.parametrize(
     ("stored", "says"),
     [
-        ({"params": {}, "colour": 1}, "unknown: 'colour'"),
+        ({"params": {}, "color": 1}, "unknown: 'color'"),
         ({"params": {}, "format": 2}, "got format 2"),
         ({"params": {"x": "much"}}, "got params="),
         ({"params": {}, "predicted_cost": "1"}, "got predicted_cost='1'"),

@@ -73,7 +73,7 @@ def test_single_values_are_constants_that_a_price_may_use():
     space = SearchSpace.of({"gpus": IntDistribution(4, 4), "kind": CategoricalDistribution(["A"]), "x": HALF})
     cost = space.cost_in_values(pbgi.KnownCost(lambda params: params["gpus"] * params["x"]))
     assert cost.price({"x": 2}) == pytest.approx(4 * 1.0)
-    many = space.cost_in_values(pbgi.KnownCost(lambda p: p["gpus"] * p["x"] * (p["kind"] == "A"), vectorised=True))
+    many = space.cost_in_values(pbgi.KnownCost(lambda p: p["gpus"] * p["x"] * (p["kind"] == "A"), vectorized=True))
     assert many.price({"x": np.array([1, 2])}).tolist() == pytest.approx([2.0, 4.0])
 
 

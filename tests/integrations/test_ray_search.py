@@ -478,7 +478,7 @@ def test_the_search_of_another_space_is_refused(tmp_path):
         ({"budget": -1}, "budget must be a positive, finite number; got -1"),
         ({"cost": pbgi.LearnedCost()}, "cost must be the name of what trials report"),
         ({"cost": ""}, "cost must be the name"),
-        ({"cost": pbgi.KnownCost(len, vectorised=True)}, "cost must be the name"),
+        ({"cost": pbgi.KnownCost(len, vectorized=True)}, "cost must be the name"),
         ({"space": {"x": tune.grid_search([1])}}, "grid_search"),
         ({"points_to_evaluate": [{"x": 0.5}]}, "a configuration must have 'model/layers'"),
         ({"policy": 1}, "policy must be None or an object with propose"),

@@ -208,7 +208,7 @@ def test_a_price_of_objects():
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_of_several_metrics_the_one_to_refit_is_maximised(name):
+def test_of_several_metrics_the_one_to_refit_is_maximized(name):
     search = GittinsSearchCV(Line(), SLOPES, n_iter=5, scoring=METRICS, refit=name, random_state=0).fit(X, Y)
     scores = search.cv_results_[f"mean_test_{name}"]
     assert [trial.value for trial in search.optimizer_.trials] == scores.tolist()
@@ -229,7 +229,7 @@ def test_a_function_may_return_several_metrics():
 @pytest.mark.parametrize("scoring", [METRICS, several_metrics])
 @pytest.mark.parametrize("refit", [False, lambda _results: 0])
 def test_several_metrics_and_none_named_is_refused(scoring, refit):
-    with pytest.raises(InvalidInputError, match="refit must be the name of the one to maximise"):
+    with pytest.raises(InvalidInputError, match="refit must be the name of the one to maximize"):
         GittinsSearchCV(Line(), SLOPES, n_iter=4, scoring=scoring, refit=refit).fit(X, Y)
 
 

@@ -109,19 +109,19 @@ def test_no_space_is_refused(given):
         SearchSpace.of(given)
 
 
-@pytest.mark.parametrize("vectorised", [False, True])
+@pytest.mark.parametrize("vectorized", [False, True])
 @pytest.mark.parametrize("learned", [False, True])
-def test_functions_of_costs_see_the_objects(vectorised, learned):
+def test_functions_of_costs_see_the_objects(vectorized, learned):
     space = SearchSpace.of({"model": [SVC(), LogisticRegression()]})
-    function = prices_of_models if vectorised else price_of_model
+    function = prices_of_models if vectorized else price_of_model
     kind = LearnedCost if learned else KnownCost
-    cost = space.cost(kind(function, vectorised=vectorised))
+    cost = space.cost(kind(function, vectorized=vectorized))
     seen = cost.known_factor if learned else cost.price
-    if vectorised:
+    if vectorized:
         assert seen({"model": np.array([1, 0, 1])}).tolist() == [19.0, 4.0, 19.0]
     else:
         assert [seen({"model": i}) for i in (0, 1)] == [4.0, 19.0]
-    assert cost.vectorised == vectorised
+    assert cost.vectorized == vectorized
 
 
 def test_other_costs_stay_as_they_are():

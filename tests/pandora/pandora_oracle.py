@@ -74,7 +74,7 @@ def weitzman(boxes: tuple[Exact, ...], cost_scale: Fraction) -> Point:
 
 
 def frontier(boxes: tuple[Exact, ...]) -> list[Point]:
-    """The corners of what any policy, randomised ones included, can earn for what it spends, by rising spend.
+    """The corners of what any policy, randomized ones included, can earn for what it spends, by rising spend.
 
     Every state of the game gets the upper hull of its own policies: of stopping, and of opening each closed box, whose
     hull is the probability-weighted Minkowski sum of the hulls of the states it leads to.

@@ -1,4 +1,4 @@
-"""Figures: what stands on their axes, that every figure of the paper has one, and that pictures keep their colours."""
+"""Figures: what stands on their axes, that every figure of the paper has one, and that pictures keep their colors."""
 
 import math
 
@@ -7,6 +7,7 @@ import pytest
 from matplotlib import rcParams
 from matplotlib.colors import to_rgb
 from PIL import Image
+from toy_runs import record
 
 from paper.curves import Band
 from paper.figure_examples import example_figure, example_panel
@@ -14,7 +15,6 @@ from paper.figure_panel import LOOKS, Results, draw_panel, in_order, looks_of, n
 from paper.figure_regret import (
     BAYESIAN_REGRET,
     EMPIRICAL_PANELS,
-    ROBOT_PUSHING,
     SYNTHETIC_PANELS,
     dimension_panels,
     kernel_panels,
@@ -27,7 +27,8 @@ from paper.figure_surfaces import surfaces_figure
 from paper.figure_timing import TIMING_PANELS, timing_figure
 from paper.figures import FIGURES, main, write_png
 from paper.reference import POLICIES, Panel, gp_problem, published, published_curves, published_seconds
-from paper.summary_file import CurveSummary, write_summaries
+from paper.results import Store
+from paper.summary import CurveSummary
 
 # All \label{fig:...} of the paper's source, in order; standard_errors has three pictures.
 LABELS = (
@@ -95,8 +96,9 @@ def test_without_results_only_what_needs_none_is_drawn(tmp_path, capsys):
     assert needs_none == {"boxes", "hard_for_eipc", "contour", "surfaces", "shapes", "hard_for_ei"}
 
 
-def test_the_command_draws_from_summaries_and_refuses_unknown_names(tmp_path, capsys):
-    write_summaries([summary(ROBOT_PUSHING[0][0], "PBGI")], tmp_path)
+def test_the_command_draws_from_results_and_refuses_unknown_names(tmp_path, capsys):
+    panel = {"problem": "Robot Pushing", "dim": 14, "cost": "known", "optimum": None, "direction": "maximize"}
+    Store(tmp_path).append(record((-12.0, -11.0), (1.0, 500.0), n_start=1, budget=600.0, **panel))
     out = tmp_path / "images"
     assert main(["robot_pushing", "--results", str(tmp_path), "--out", str(out)]) == 0
     assert (out / "robot_pushing.png").stat().st_size > 5000
@@ -119,7 +121,7 @@ def test_a_panel_shows_ours_solid_with_quartiles_and_theirs_dashed():
     assert theirs.get_ydata().tolist() == published(panel)["PBGI"].median.tolist()
     assert theirs.get_xdata().tolist() == published(panel)["PBGI"].grid.tolist()
     assert theirs.get_linestyle() == "--"
-    assert ours.get_color() == theirs.get_color() == LOOKS["PBGI"].colour
+    assert ours.get_color() == theirs.get_color() == LOOKS["PBGI"].color
     (band,) = axes.collections
     heights = band.get_paths()[0].vertices[:, 1]
     assert (heights.min(), heights.max()) == (0.35, 1.4)
@@ -162,7 +164,7 @@ def test_looks_tell_policies_apart():
         for row in grid:
             names = {name for panel in row for name in published(panel)}
             looks = looks_of(names)
-            assert len({look.colour for look in looks.values()}) == len(names)
+            assert len({look.color for look in looks.values()}) == len(names)
             assert len({look.marker for look in looks.values()}) == len(names)
     assert set(LOOKS) == set(POLICIES)
     assert len(set(looks_of(["a", "b", "c"]).values())) == 3
@@ -325,12 +327,12 @@ def test_surfaces_are_drawn_with_their_cost():
         assert [text.get_text() for text in below.texts] == [f"cost {cost}" for cost in (3, 6, 9, 12, 15, 18)]
 
 
-def test_pictures_keep_the_colours_that_tell_policies_apart(tmp_path):
+def test_pictures_keep_the_colors_that_tell_policies_apart(tmp_path):
     figure = regret_figure(Results(), SYNTHETIC_PANELS)
     write_png(figure, tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size < 120_000
     with Image.open(tmp_path / "picture.png") as picture:
         pixels = np.asarray(picture.convert("RGB"), dtype=np.int64).reshape(-1, 3)
     for look in set(LOOKS.values()):
-        wanted = np.round(255 * np.array(to_rgb(look.colour)))
+        wanted = np.round(255 * np.array(to_rgb(look.color)))
         assert np.abs(pixels - wanted).max(axis=1).min() <= 12, look

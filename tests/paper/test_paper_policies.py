@@ -94,7 +94,7 @@ def test_textbook_improvement_loses_its_digits_where_the_stable_form_does_not():
 
 @pytest.mark.parametrize("policy", [TextbookEI(), LogTextbookEI(), ExpLogEI(), pbgi.LogEI()])
 def test_forms_of_expected_improvement_agree_where_it_is_large(policy):
-    """On a line with three points all forms have the same maximiser."""
+    """On a line with three points all forms have the same maximizer."""
     optimizer = pbgi.Optimizer(
         {"x": pbgi.Float(0.0, 1.0)},
         cost=UniformCost(),
@@ -156,23 +156,23 @@ def asked_for(wrapped, near_best=True):
 
 # Entropy search in the units of the values ----------------------------------------------------------------------------
 
-CENTRE, SCALE = 100.0, 30.0
+CENTER, SCALE = 100.0, 30.0
 PLAIN_AND_IN_UNITS = [
     (MaxValueEntropy, MaxValueEntropyInUnits),
     (MultiFidelityMaxValueEntropy, MultiFidelityMaxValueEntropyInUnits),
 ]
 
 
-def entropy_snapshot(standardise=True):
-    """Values far from standardised ones, and points that cost more to the right."""
+def entropy_snapshot(standardize=True):
+    """Values far from standardized ones, and points that cost more to the right."""
     X = np.random.default_rng(0).random((8, 2))
-    values = CENTRE + SCALE * np.sin(5 * X[:, 0]) * X[:, 1]
-    config = pbgi.GPConfig(noise=1e-4, outputs="standardized" if standardise else "plain")
+    values = CENTER + SCALE * np.sin(5 * X[:, 0]) * X[:, 1]
+    config = pbgi.GPConfig(noise=1e-4, outputs="standardized" if standardize else "plain")
     return build_snapshot(SQUARE, X, values, cost=KnownCost(lambda p: 1.0 + 5.0 * p["x"]), config=config)
 
 
-def maximised(policy, snapshot):
-    """What the policy maximises: the entropy search, without its cost."""
+def maximized(policy, snapshot):
+    """What the policy maximizes: the entropy search, without its cost."""
     from pbgi.botorch.bridge import surrogate_of
 
     acquisition = policy._acquisition(surrogate_of(snapshot), snapshot, np.random.default_rng(1))
@@ -184,7 +184,7 @@ def test_entropy_search_in_units_believes_the_same(plain, in_units):
     import torch
 
     snapshot = entropy_snapshot()
-    ours, theirs = (maximised(policy(10, 4, 8), snapshot) for policy in (plain, in_units))
+    ours, theirs = (maximized(policy(10, 4, 8), snapshot) for policy in (plain, in_units))
     X = np.random.default_rng(2).random((5, 2))
     mean, std = snapshot.model.posterior(X)
     with torch.no_grad():
@@ -197,8 +197,8 @@ def test_entropy_search_in_units_believes_the_same(plain, in_units):
 
 
 @pytest.mark.parametrize(("plain", "in_units"), PLAIN_AND_IN_UNITS)
-def test_entropy_search_in_units_is_the_plain_one_where_nothing_is_standardised(plain, in_units):
-    snapshot = entropy_snapshot(standardise=False)
+def test_entropy_search_in_units_is_the_plain_one_where_nothing_is_standardized(plain, in_units):
+    snapshot = entropy_snapshot(standardize=False)
     few = {"n_raw_samples_per_dimension": 8, "n_restarts_per_dimension": 1, "n_iterations": 5}
     proposals = [p(10, 4, 8, **few).propose(snapshot, np.random.default_rng(3)) for p in (plain, in_units)]
     np.testing.assert_array_equal(proposals[0].x, proposals[1].x)
@@ -216,7 +216,7 @@ def test_sampled_information_depends_on_the_unit():
         for policy in (MaxValueEntropy(10, 4, n_values), MaxValueEntropyInUnits(10, 4, n_values)):
             with torch.random.fork_rng(devices=[]), torch.no_grad():
                 torch.default_generator.manual_seed(7)  # the same samples for both
-                estimates.append(maximised(policy, snapshot)(X).numpy())
+                estimates.append(maximized(policy, snapshot)(X).numpy())
         gaps.append(np.abs(estimates[0] - estimates[1]).max() / np.abs(estimates[0]).max())
     assert gaps[0] > 1e-3
     assert gaps[1] < gaps[0] / 4

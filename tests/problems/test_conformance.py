@@ -147,7 +147,7 @@ def test_prices_of_many_points_are_those_of_each(problem):
         pytest.skip("no known price")
     X = np.random.default_rng(1).random((50, problem.space.dimension))
     one_by_one = [float(problem.cost.price(params)) for params in problem.space.from_unit_many(X)]
-    assert problem.cost.vectorised
+    assert problem.cost.vectorized
     together = problem.cost.price(problem.space.columns(X))
     assert together.shape == (50,)
     np.testing.assert_allclose(together, one_by_one, rtol=1e-14)

@@ -148,7 +148,7 @@ ODD = {
     "one parameter": lambda: told(
         pbgi.Optimizer({"x": pbgi.Float(0, 1)}, seed=0), 8, value=lambda p: p["x"], cost=lambda p: 1.0 + p["x"]
     ),
-    "maximised": lambda: ordinary(direction="maximize"),
+    "maximized": lambda: ordinary(direction="maximize"),
     "running": ordinary,
     "known before": _known_before,
     "exchange rate": lambda: ordinary(policy=pbgi.PBGI(0.01)),

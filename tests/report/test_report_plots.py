@@ -253,7 +253,7 @@ def test_importing_the_package_imports_no_plotly():
     assert done.stdout.split() == ["False", "False"]
 
 
-# Axes and colours ----------------------------------------------------------------------------------------------------
+# Axes and colors ----------------------------------------------------------------------------------------------------
 
 
 def test_outliers_do_not_stretch_an_axis():
@@ -273,23 +273,23 @@ def test_a_logarithmic_axis_has_a_few_ticks_inside(values):
     assert len(axis["tickvals"]) == len(axis["ticktext"])
 
 
-def _linear(colour):
-    channels = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255.0
+def _linear(color):
+    channels = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255.0
     return np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
 
 
-def _luminance(colour):
-    return float(_linear(colour) @ [0.2126, 0.7152, 0.0722])
+def _luminance(color):
+    return float(_linear(color) @ [0.2126, 0.7152, 0.0722])
 
 
-@pytest.mark.parametrize("colour", [BLUE, GREEN, VERMILLION, PURPLE, GREY])
-def test_colours_stand_out_from_light_and_dark(colour):
+@pytest.mark.parametrize("color", [BLUE, GREEN, VERMILLION, PURPLE, GREY])
+def test_colors_stand_out_from_light_and_dark(color):
     for background in ("#ffffff", "#12161b"):
-        pair = sorted((_luminance(colour), _luminance(background)))
+        pair = sorted((_luminance(color), _luminance(background)))
         assert (pair[1] + 0.05) / (pair[0] + 0.05) > 2.9  # WCAG asks 3 of graphics
 
 
-def test_the_colour_blind_can_tell_colours_apart():
+def test_the_color_blind_can_tell_colors_apart():
     # Machado, Oliveira and Fernandes (2009), full strength, in linear RGB.
     eyes = {
         "protanopia": [
@@ -303,9 +303,9 @@ def test_the_colour_blind_can_tell_colours_apart():
             [-0.01182, 0.04294, 0.968881],
         ],
     }
-    colours = [BLUE, GREEN, VERMILLION]  # those that meet in one panel without a legend beside them
+    colors = [BLUE, GREEN, VERMILLION]  # those that meet in one panel without a legend beside them
     for matrix in eyes.values():
-        seen = [np.clip(np.array(matrix) @ _linear(colour), 0.0, 1.0) for colour in colours]
+        seen = [np.clip(np.array(matrix) @ _linear(color), 0.0, 1.0) for color in colors]
         distances = [np.linalg.norm(a - b) for i, a in enumerate(seen) for b in seen[:i]]
         assert min(distances) > 0.15
 

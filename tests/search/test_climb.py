@@ -19,25 +19,25 @@ def concave_quadratic(d, seed, condition=100.0):
     return (basis * np.geomspace(1.0, condition, d)) @ basis.T
 
 
-def quadratic(A, centre):
+def quadratic(A, center):
     def f(X):
-        gap = X - centre
+        gap = X - center
         return -0.5 * np.vecdot(gap, gap @ A), -(gap @ A)
 
     return f
 
 
-def constrained_maximum(A, centre):
+def constrained_maximum(A, center):
     """Exact maximum over the cube by enumeration of all faces: the best feasible stationary point of a face."""
-    d, best = len(centre), (-np.inf, None)
+    d, best = len(center), (-np.inf, None)
     for face in itertools.product((0.0, 1.0, None), repeat=d):
         free = np.array([side is None for side in face])
         x = np.array([0.0 if side is None else side for side in face])
         if free.any():
-            held = A[np.ix_(free, ~free)] @ (x - centre)[~free]
-            x[free] = centre[free] - np.linalg.solve(A[np.ix_(free, free)], held)
+            held = A[np.ix_(free, ~free)] @ (x - center)[~free]
+            x[free] = center[free] - np.linalg.solve(A[np.ix_(free, free)], held)
         if ((x >= 0) & (x <= 1)).all():
-            value = -0.5 * (x - centre) @ A @ (x - centre)
+            value = -0.5 * (x - center) @ A @ (x - center)
             best = max(best, (value, x), key=lambda pair: pair[0])
     return best
 
@@ -62,10 +62,10 @@ def waves(X):
 @pytest.mark.parametrize("seed", range(8))
 def test_quadratic_on_the_cube(d, seed):
     A = concave_quadratic(d, seed)
-    centre = np.random.default_rng(100 + seed).uniform(-0.7, 1.7, d)  # inside, beyond faces, beyond corners
-    value, x = constrained_maximum(A, centre)
+    center = np.random.default_rng(100 + seed).uniform(-0.7, 1.7, d)  # inside, beyond faces, beyond corners
+    value, x = constrained_maximum(A, center)
     X, values = maximize_batch(
-        quadratic(A, centre), np.random.default_rng(seed).random((12, d)), scale=1.0, tolerance=1e-14
+        quadratic(A, center), np.random.default_rng(seed).random((12, d)), scale=1.0, tolerance=1e-14
     )
     np.testing.assert_allclose(X, np.tile(x, (12, 1)), atol=1e-6)
     np.testing.assert_allclose(values, value, atol=1e-10)
@@ -80,21 +80,21 @@ def test_corner_is_reached_exactly():
 @pytest.mark.parametrize("d", [DENSE_UP_TO, DENSE_UP_TO + 1, 100])
 def test_many_dimensions(d):
     A = concave_quadratic(d, seed=d, condition=50.0)
-    centre = np.random.default_rng(d).uniform(0.1, 0.9, d)
+    center = np.random.default_rng(d).uniform(0.1, 0.9, d)
     X, values = maximize_batch(
-        quadratic(A, centre), np.random.default_rng(1).random((5, d)), scale=1.0, tolerance=1e-13
+        quadratic(A, center), np.random.default_rng(1).random((5, d)), scale=1.0, tolerance=1e-13
     )
-    np.testing.assert_allclose(X, np.tile(centre, (5, 1)), atol=1e-5)
+    np.testing.assert_allclose(X, np.tile(center, (5, 1)), atol=1e-5)
     np.testing.assert_allclose(values, 0.0, atol=1e-10)
 
 
 @pytest.mark.parametrize("d", [5, 40])
 def test_faces_in_both_memories(d):
-    """A separable quadratic has the clipped centre as its maximum."""
+    """A separable quadratic has the clipped center as its maximum."""
     rng = np.random.default_rng(d)
-    weights, centre = np.geomspace(1.0, 30.0, d), rng.uniform(-1.0, 2.0, d)
-    X, _ = maximize_batch(quadratic(np.diag(weights), centre), rng.random((6, d)), scale=1.0, tolerance=1e-13)
-    np.testing.assert_allclose(X, np.tile(np.clip(centre, 0.0, 1.0), (6, 1)), atol=1e-5)
+    weights, center = np.geomspace(1.0, 30.0, d), rng.uniform(-1.0, 2.0, d)
+    X, _ = maximize_batch(quadratic(np.diag(weights), center), rng.random((6, d)), scale=1.0, tolerance=1e-13)
+    np.testing.assert_allclose(X, np.tile(np.clip(center, 0.0, 1.0), (6, 1)), atol=1e-5)
 
 
 @pytest.mark.parametrize("d", [2, 5, 10])
@@ -206,15 +206,15 @@ def test_free_mask(d):
     rng = np.random.default_rng(0)
     free = rng.random(d) < 0.5
     free[:2] = [True, False]
-    starts, centre = rng.random((7, d)), rng.uniform(0.1, 0.9, d)
+    starts, center = rng.random((7, d)), rng.uniform(0.1, 0.9, d)
 
     def f(X):  # what the held coordinates' gradients say must not matter
-        value, grad = quadratic(np.eye(d), centre)(X)
+        value, grad = quadratic(np.eye(d), center)(X)
         return value, np.where(free, grad, np.nan)
 
     X, _ = maximize_batch(f, starts, free=free, scale=1.0)
     np.testing.assert_array_equal(X[:, ~free], starts[:, ~free])
-    np.testing.assert_allclose(X[:, free], np.tile(centre[free], (7, 1)), atol=1e-4)
+    np.testing.assert_allclose(X[:, free], np.tile(center[free], (7, 1)), atol=1e-4)
     X, _ = maximize_batch(f, starts, free=np.zeros(d, dtype=bool))
     np.testing.assert_array_equal(X, starts)
 

@@ -140,13 +140,13 @@ def test_sobol_part_is_balanced_and_random():
     assert not np.isclose(pools[0], pools[1]).any(axis=1).all()
 
 
-def test_neighbours_are_near_and_some_share_most_coordinates():
-    centre = np.full((1, 20), 0.5)
-    pool = build_pool(20, np.random.default_rng(0), 0, centre)
-    distances = np.abs(pool - centre).max(axis=1)
+def test_neighbors_are_near_and_some_share_most_coordinates():
+    center = np.full((1, 20), 0.5)
+    pool = build_pool(20, np.random.default_rng(0), 0, center)
+    distances = np.abs(pool - center).max(axis=1)
     for scale in (1e-1, 1e-2, 1e-3):
         assert ((distances > scale) & (distances < 5 * scale)).any()
-    changed = (pool != centre).sum(axis=1)
+    changed = (pool != center).sum(axis=1)
     assert ((changed > 0) & (changed < 8)).sum() >= 6
 
 
@@ -415,18 +415,18 @@ def test_constant_and_useless_functions(level, grids):
 
 @pytest.mark.parametrize("d", [1, 100])
 def test_one_and_a_hundred_dimensions(d):
-    centre = np.random.default_rng(d).uniform(-0.2, 1.2, d)
+    center = np.random.default_rng(d).uniform(-0.2, 1.2, d)
 
     class Bowl:
         def value(self, X):
-            return -((X - centre) ** 2).sum(axis=1)
+            return -((X - center) ** 2).sum(axis=1)
 
         def value_and_grad(self, X):
-            return self.value(X), -2 * (X - centre)
+            return self.value(X), -2 * (X - center)
 
     rng = np.random.default_rng(0)
     found = search(Bowl(), build_pool(d, rng, incumbents=np.full((1, d), 0.5)), rng=rng)
-    np.testing.assert_allclose(found.x, np.clip(centre, 0, 1), atol=1e-3)
+    np.testing.assert_allclose(found.x, np.clip(center, 0, 1), atol=1e-3)
 
 
 def test_all_starts_climb_together():

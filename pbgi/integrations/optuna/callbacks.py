@@ -6,13 +6,12 @@ from optuna.logging import get_logger
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from pbgi.arguments import refuse_unknown_arguments
+from pbgi.checks import refuse_unknown_arguments, require_count, require_positive
 from pbgi.cost import Cost
 from pbgi.errors import InvalidInputError
 from pbgi.integrations.optuna.kept import STOP_KEY, keep_stop, trials_of
 from pbgi.integrations.optuna.ledger import Ledger, ledger_of, misstated, misstates_cost
 from pbgi.integrations.optuna.sampler import PBGISampler
-from pbgi.plain import require_count, require_positive
 from pbgi.policy import PBGI
 from pbgi.stopping import BudgetSpent, GittinsStop, Situation, StopReason
 

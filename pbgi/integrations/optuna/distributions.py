@@ -149,13 +149,13 @@ class SearchSpace:
     def cost_in_values(self, cost: Cost | None) -> Cost | None:
         """The cost, with its function of the user's values turned into one of the engine's."""
         if isinstance(cost, KnownCost):
-            return replace(cost, price=self._in_values(cost.price, cost.vectorised))
+            return replace(cost, price=self._in_values(cost.price, cost.vectorized))
         if isinstance(cost, LearnedCost) and cost.known_factor is not None:
-            return replace(cost, known_factor=self._in_values(cost.known_factor, cost.vectorised))
+            return replace(cost, known_factor=self._in_values(cost.known_factor, cost.vectorized))
         return cost
 
-    def _in_values(self, function: Callable[[dict[str, Any]], Any], vectorised: bool) -> Callable[[Any], Any]:
-        if not vectorised:
+    def _in_values(self, function: Callable[[dict[str, Any]], Any], vectorized: bool) -> Callable[[Any], Any]:
+        if not vectorized:
             return lambda point: function({**self.constants, **self.from_engine(point)})
         return lambda columns: function(self._columns(columns))
 

@@ -21,7 +21,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.arguments import refuse_unknown_arguments
+from pbgi.checks import refuse_unknown_arguments
 from pbgi.cost import Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError, NothingLeftError
 from pbgi.gp.config import GPConfig
@@ -286,7 +286,7 @@ class PBGISampler(BaseSampler):
             return 1.0
         if not isinstance(cost, KnownCost):
             return None
-        params = {name: np.array([value]) for name, value in trial.params.items()} if cost.vectorised else trial.params
+        params = {name: np.array([value]) for name, value in trial.params.items()} if cost.vectorized else trial.params
         try:
             return float(np.ravel(cost.price(params))[0])
         except KeyError:  # a parameter that was not suggested

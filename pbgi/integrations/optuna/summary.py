@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from pbgi.checks import require_positive
 from pbgi.history import check_cost
 from pbgi.integrations.optuna.kept import ABANDONED_KEY, PRICE_KEY, STOP_KEY, keep, trials_of
 from pbgi.integrations.optuna.ledger import Account, Ledger, ledger_of, remaining
 from pbgi.integrations.optuna.sampler import PBGISampler
-from pbgi.plain import require_positive
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 from ray.tune.result import DEFAULT_METRIC
 from ray.tune.search import Searcher
 
-from pbgi.arguments import refuse_unknown_arguments
+from pbgi.checks import refuse_unknown_arguments
 from pbgi.cost import Cost
 from pbgi.errors import InvalidInputError
 from pbgi.gp.config import GPConfig

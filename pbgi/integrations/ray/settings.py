@@ -35,7 +35,7 @@ class Settings:
     seed: int | None
 
     def __post_init__(self) -> None:
-        priced = isinstance(self.cost, UniformCost) or (isinstance(self.cost, KnownCost) and not self.cost.vectorised)
+        priced = isinstance(self.cost, UniformCost) or (isinstance(self.cost, KnownCost) and not self.cost.vectorized)
         if not priced and (not isinstance(self.cost, str) or not self.cost):
             rule = "cost must be the name of what trials report, UniformCost() or KnownCost(price) of a configuration"
             raise InvalidInputError(f"{rule}; got {self.cost!r}; leave it out to count seconds")

@@ -7,7 +7,7 @@
 | `search.py` | the class, and the run of one search |
 | `spaces.py` | what users write as a search space, as the engine sees it, and the way back |
 | `folds.py` | all candidates on the same folds, and how many there are |
-| `failures.py` | candidates none of whose fits succeeded: recognised, warned of, and put into `cv_results_` |
+| `failures.py` | candidates none of whose fits succeeded: recognized, warned of, and put into `cv_results_` |
 """
 
 try:

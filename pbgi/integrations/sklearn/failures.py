@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.exceptions import FitFailedWarning
 
+from pbgi.checks import unboxed
 from pbgi.integrations.sklearn.folds import n_folds
-from pbgi.plain import unboxed
 
 ALL_FAILED = re.compile(r"\s*All the \d+ fits failed")
 NOT_FINITE = "One or more of the (test|train) scores are non-finite"

@@ -16,7 +16,7 @@ import numpy as np
 # public address; this one has been the same since there is a module of that name.
 from sklearn.model_selection._search import BaseSearchCV
 
-from pbgi.arguments import refuse_unknown_arguments
+from pbgi.checks import refuse_unknown_arguments, require_count
 from pbgi.cost import Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError, NothingLeftError
 from pbgi.gp.config import GPConfig
@@ -26,10 +26,9 @@ from pbgi.integrations.sklearn.folds import n_folds, same_folds
 from pbgi.integrations.sklearn.spaces import SearchSpace
 from pbgi.model import ModelKind
 from pbgi.optimizer import Optimizer
-from pbgi.plain import require_count
 from pbgi.policy import Policy
-from pbgi.progress import describe
 from pbgi.run import LEAST_SECONDS
+from pbgi.run.progress import describe
 from pbgi.stopping import MaxTrials, Situation, StopReason, StopRule
 
 # When so many candidates have failed and none has succeeded, it is not the candidates: data or estimator are at fault.
@@ -49,13 +48,13 @@ class GittinsSearchCV(BaseSearchCV):  # type: ignore[misc]
         budget: Seconds of fitting and scoring, all folds added up, also if they run at the same time; with a `cost`
             that says what a candidate costs, in its unit. A candidate that is not expected to fit is not started.
         n_iter: The most candidates to try; None: as many as the budget pays for.
-        scoring: As in scikit-learn; of several metrics the one that `refit` names is maximised.
+        scoring: As in scikit-learn; of several metrics the one that `refit` names is maximized.
         cv: As in scikit-learn. All candidates see the same folds, also if the splitter shuffles.
         n_jobs: How many folds run at the same time; see `batch_size`.
         refit: As in scikit-learn.
         random_state: Of the search: None, a whole number or a `RandomState`.
         error_score: As in scikit-learn. With NaN a candidate with a failing fit has failed; it is charged, and the
-            search goes on and avoids its neighbourhood.
+            search goes on and avoids its neighborhood.
         verbose: From 1 on what is spent, the best score and how many candidates are expected to fit; more as in
             scikit-learn.
         pre_dispatch: As in scikit-learn.
@@ -235,7 +234,7 @@ def _seed(random_state: Any) -> Any:
 
 
 def _metric(results: Mapping[str, Any], refit: Any) -> str:
-    """What is maximised, as `cv_results_` calls it."""
+    """What is maximized, as `cv_results_` calls it."""
     if "mean_test_score" in results:
         return "score"
     _require_name(refit)
@@ -246,12 +245,12 @@ def _metric(results: Mapping[str, Any], refit: Any) -> str:
 
 
 def _require_named_metric(scoring: Any, refit: Any) -> None:
-    """Of several metrics one is maximised. What a callable returns is not known yet."""
+    """Of several metrics one is maximized. What a callable returns is not known yet."""
     if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
         _require_name(refit)
 
 
 def _require_name(refit: Any) -> None:
     if not isinstance(refit, str):
-        rule = "with several metrics refit must be the name of the one to maximise"
+        rule = "with several metrics refit must be the name of the one to maximize"
         raise InvalidInputError(f"{rule}; got {refit!r}")

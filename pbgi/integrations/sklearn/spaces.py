@@ -23,11 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from pbgi.checks import unboxed
 from pbgi.cost import Cost, KnownCost, LearnedCost
 from pbgi.cost_function import PriceFunction
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
-from pbgi.plain import Value, plain_value, unboxed
+from pbgi.plain import Value, plain_value
 from pbgi.space import Space
 
 
@@ -74,9 +75,9 @@ class SearchSpace:
         if not self.objects:
             return given
         if isinstance(given, KnownCost):
-            return replace(given, price=_PriceOfCandidate(self, given.price, given.vectorised))
+            return replace(given, price=_PriceOfCandidate(self, given.price, given.vectorized))
         if isinstance(given, LearnedCost) and given.known_factor is not None:
-            return replace(given, known_factor=_PriceOfCandidate(self, given.known_factor, given.vectorised))
+            return replace(given, known_factor=_PriceOfCandidate(self, given.known_factor, given.vectorized))
         return given
 
 
@@ -86,10 +87,10 @@ class _PriceOfCandidate:
 
     space: SearchSpace
     price: PriceFunction
-    vectorised: bool
+    vectorized: bool
 
     def __call__(self, params: Any) -> Any:
-        return self.price(self.space.candidates(params) if self.vectorised else self.space.candidate(params))
+        return self.price(self.space.candidates(params) if self.vectorized else self.space.candidate(params))
 
 
 def _require_one_space(given: Any) -> None:

@@ -1,0 +1,83 @@
+"""What every edge checks: numbers of any kind, counts, and keyword arguments with the name that was meant."""
+
+import math
+import numbers
+from collections.abc import Callable
+from decimal import Decimal
+from difflib import get_close_matches
+from functools import wraps
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from pbgi.errors import InvalidInputError, UnknownArgumentError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C", bound=type)
+
+
+def unboxed(value: object) -> object:
+    """The builtin inside a NumPy scalar, else the value itself."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def is_real(value: object) -> bool:
+    """Whether it is a real number of any kind: a bool is none, and a Decimal, unlike `numbers.Real`, is one."""
+    return isinstance(value, numbers.Real | Decimal) and not isinstance(value, bool)
+
+
+def as_float(number: Any) -> float:
+    """A real number as the nearest float; an infinity beyond the largest one, NaN for a Decimal that is no number."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+    except ValueError:  # a Decimal that signals
+        return math.nan
+
+
+def require_positive(name: str, value: object) -> float:
+    """The value as a float, if it is a positive, finite real number."""
+    plain = unboxed(value)
+    number = as_float(plain) if is_real(plain) else math.nan
+    if not 0.0 < number < math.inf:
+        raise InvalidInputError(f"{name} must be a positive, finite number; got {value!r}")
+    return number
+
+
+def require_count(name: str, value: object) -> int:
+    """The value as an int, if it is a positive whole number."""
+    plain = unboxed(value)
+    if isinstance(plain, bool) or not isinstance(plain, int) or plain < 1:
+        raise InvalidInputError(f"{name} must be a positive whole number; got {value!r}")
+    return plain
+
+
+def set_fields(frozen: object, **fields: object) -> None:
+    """Set fields of a frozen dataclass while it is being made."""
+    for name, value in fields.items():
+        object.__setattr__(frozen, name, value)
+
+
+def refuse_unknown_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, with an `UnknownArgumentError` where Python would raise a bare TypeError."""
+    known = [name for name in signature(function).parameters if name not in ("self", "cls")]
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in known:
+                close = get_close_matches(name, known, n=1)
+                way_out = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+                raise UnknownArgumentError(f"keyword arguments must be known ones; got {name!r}; {way_out}")
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def checks_arguments(cls: C) -> C:
+    """The class, a dataclass, say, with the same for what it is made of."""
+    cls.__init__ = refuse_unknown_arguments(cls.__init__)  # type: ignore[misc]
+    return cls

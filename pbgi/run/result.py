@@ -1,0 +1,67 @@
+"""What a run leaves behind."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pbgi.history import Trial
+from pbgi.optimizer import Optimizer
+from pbgi.plain import Value
+from pbgi.prediction import Recommendation
+from pbgi.stopping import StopReason
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a search found.
+
+    Attributes:
+        params: The best parameters; None if no trial succeeded.
+        fun: Their value.
+        nfev: How many trials were run.
+        success: Whether there is a value at all.
+        message: Why it ended, in words.
+        spent: What was charged.
+        stop_reason: Why it ended; None if it was interrupted.
+        trials: Every trial.
+    """
+
+    params: dict[str, Value] | None
+    fun: float | None
+    nfev: int
+    success: bool
+    message: str
+    spent: float
+    stop_reason: StopReason | None
+    trials: tuple[Trial, ...] = field(repr=False)
+    optimizer: Optimizer = field(repr=False)
+
+    @property
+    def recommended(self) -> Recommendation | None:
+        """The trial to go with where values are noisy; without noise the best one, see `Optimizer.recommended`."""
+        return self.optimizer.recommended
+
+    def to_dataframe(self) -> Any:
+        """The trials as a pandas DataFrame, a column per parameter; needs pandas."""
+        import pandas as pd
+
+        columns = ("number", "state", "value", "cost", "predicted_cost", "external", "message")
+        return pd.DataFrame([{**t.params, **{name: getattr(t, name) for name in columns}} for t in self.trials])
+
+
+def result_of(optimizer: Optimizer, reason: StopReason | None, last_error: str | None) -> Result:
+    """What an optimizer has found when its run ended for this reason."""
+    best = optimizer.best
+    message = "interrupted" if reason is None else reason.message
+    if best is None and last_error is not None:
+        message += f"; no trial succeeded, the last error was: {last_error}"
+    return Result(
+        params=None if best is None else dict(best.params),
+        fun=None if best is None else best.value,
+        nfev=sum(not trial.external for trial in optimizer.trials),
+        success=best is not None,
+        message=message,
+        spent=optimizer.spent,
+        stop_reason=reason,
+        trials=optimizer.trials,
+        optimizer=optimizer,
+    )
