@@ -11,6 +11,7 @@ import numpy as np
 
 from pbgi.arrays import Floats
 from pbgi.cost import CostModel, LearnedCost, UniformCost
+from pbgi.gp.algebra import rounded
 from pbgi.gp.config import GPConfig
 from pbgi.gp.warp import IDENTITY, Warp, fit_warp
 from pbgi.history import Trial
@@ -58,7 +59,8 @@ def fit_values(settings: Settings, trials: tuple[Trial, ...], completed: tuple[T
     X, values = rows(seen), larger_is_better(seen, settings.sign)
     warps = isinstance(kind, GPConfig) and kind.outputs == "warped"
     warp = fit_warp(values) if warps else IDENTITY
-    warped = warp.to_warped(values) if warps else values
+    # Rounded, so that what the model sees of a * y + b is what it sees of y, bit for bit.
+    warped = rounded(warp.to_warped(values)) if warps else values
     model = fit_model(kind, X, warped, categorical=settings.space.categorical, start=start)
     found = noted(model.hyperparameters)
     size = float(len(completed) if due else n_fitted)

@@ -9,6 +9,7 @@ from scipy import stats
 
 from pbgi import Float, InvalidInputError, KnownCost, LearnedCost, Optimizer
 from pbgi.fitting import MANY_VALUES, VALUE_REFIT, refit_is_due
+from pbgi.gp.algebra import rounded
 from pbgi.gp.config import GPConfig
 from pbgi.gp.fit import MapObjective, fit_gp
 from pbgi.gp.posterior import GP
@@ -85,8 +86,8 @@ def test_a_fit_that_is_left_out_uses_all_values():
     optimizer.tell(trial, 60.0, cost=1.0)
     X, y = as_arrays([t for t in optimizer.trials if t.value is not None])
     before, after = fit_warp(-y[:-1]), fit_warp(-y)
-    hyperparameters = fit_gp(X[:-1], before.to_warped(-y[:-1])).hyperparameters
-    mean, _ = GP.with_hyperparameters(X, after.to_warped(-y), hyperparameters).posterior(X[-1:])
+    hyperparameters = fit_gp(X[:-1], rounded(before.to_warped(-y[:-1]))).hyperparameters
+    mean, _ = GP.with_hyperparameters(X, rounded(after.to_warped(-y)), hyperparameters).posterior(X[-1:])
     prediction = optimizer.predict([trial.params])
     assert prediction.median == pytest.approx(-after.to_values(mean), rel=1e-9)
 

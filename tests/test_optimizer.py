@@ -156,12 +156,17 @@ def test_multiplying_costs_changes_nothing(scale):
         assert distance(a, b, plain.space) <= 1e-6
 
 
-@pytest.mark.parametrize(("scale", "shift"), [(1e-6, 0.0), (3.0, -40.0), (1e5, 1e6)])
-def test_rescaling_and_shifting_the_objective_changes_nothing(scale, shift):
-    plain, moved = Optimizer(PLANE, budget=1000, seed=6), Optimizer(PLANE, budget=1000, seed=6)
+@pytest.mark.parametrize("policy", [None, pbgi.LogEIPC(), pbgi.Thompson()])
+@pytest.mark.parametrize(
+    ("scale", "shift"), [(1e-6, 0.0), (3.0, -40.0), (1e6, 0.0), (1e5, 1e6), (1e6, 1e6), (1.0, 100.0), (-0.1, 7.0)]
+)
+def test_rescaling_and_shifting_the_objective_changes_nothing(scale, shift, policy):
+    plain = Optimizer(PLANE, budget=1000, policy=policy, seed=6)
+    direction = "minimize" if scale > 0 else "maximize"
+    moved = Optimizer(PLANE, budget=1000, policy=policy, direction=direction, seed=6)
     there = run(moved, 16, value=lambda p: scale * bowl(p) + shift)
     for a, b in zip(run(plain, 16), there, strict=True):
-        assert distance(a, b, plain.space) <= 1e-6
+        assert distance(a, b, plain.space) <= 1e-9
 
 
 # Budgets --------------------------------------------------------------------------------------------------------------
@@ -520,7 +525,7 @@ class OnlyReason:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"direction": "minimize"}, "direction must be 'minimize' or 'maximize'; got 'minimize'"),
+        ({"direction": "minimise"}, "direction must be 'minimize' or 'maximize'; got 'minimise'"),
         ({"budget": 0}, "budget must be a positive, finite number; got 0"),
         ({"budget": -3.0}, "budget must be a positive, finite number; got -3.0"),
         ({"budget": math.nan}, "budget must be a positive"),
@@ -556,7 +561,7 @@ def test_bad_arguments_are_refused(arguments, message):
         (lambda: pbgi.PBGI(scale=0.1), "got 'scale'; did you mean 'cost_scale'?"),
         (lambda: pbgi.PBGID(decays=2.0), "got 'decays'; did you mean 'decay'?"),
         (lambda: pbgi.LogEI(xi=0.1), "got 'xi'"),
-        (lambda: pbgi.KnownCost(bowl, vectorized=True), "got 'vectorized'; did you mean 'vectorized'?"),
+        (lambda: pbgi.KnownCost(bowl, vectorised=True), "got 'vectorised'; did you mean 'vectorized'?"),
         (lambda: pbgi.LearnedCost(known_factors=bowl), "got 'known_factors'; did you mean 'known_factor'?"),
         (lambda: pbgi.GittinsStop(0.1, patients=3), "got 'patients'; did you mean 'patience'?"),
         (lambda: pbgi.MaxTrials(trials=3), "got 'trials'; there are n"),

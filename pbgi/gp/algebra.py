@@ -15,8 +15,9 @@ from pbgi.gp.config import LOG_2PI, Hyperparameters
 SMALLEST, LARGEST = float(np.finfo(np.float64).smallest_subnormal), float(np.finfo(np.float64).max)
 
 # Standardized values are rounded to multiples of this. It is far below any noise, and it makes the fit of
-# a * y + b the fit of y bit for bit, where rounding errors would otherwise send the search along another path.
-QUANTUM = 2.0**-32
+# a * y + b the fit of y bit for bit, where rounding errors would otherwise send the search along another path. Where b
+# is a million times the spread of y, digits of y are lost, and a coarser multiple would make more of that.
+QUANTUM = 2.0**-36
 # Added to the diagonal, relative to it, until the matrix has a Cholesky factor.
 JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4)
 # Sizes of a triangle, and of what it is multiplied with, up to which its zeros are not worth leaving out.

@@ -237,6 +237,27 @@ def test_a_first_crash_does_not_make_everything_look_free(n_workers):
         assert result.spent <= 1000
 
 
+@pytest.mark.parametrize("dimension", [3, 4])
+def test_one_wild_value_early_on_costs_little(dimension):
+    """A value of 100 at the fourth trial, where others are below 1: at most a factor of ten at the end."""
+    space = {f"x{i}": Float(0, 1) for i in range(dimension)}
+
+    def bowl(params):
+        return sum((x - 0.4) ** 2 for x in params.values())
+
+    def reached(seed, wild):
+        calls = []
+
+        def measured(params):
+            calls.append(params)
+            return 100.0 if wild and len(calls) == 4 else bowl(params)
+
+        return minimize(measured, space, stop=MaxTrials(40), cost=pbgi.UniformCost(), seed=seed).fun
+
+    plain, disturbed = (sorted(reached(seed, wild) for seed in range(5))[2] for wild in (False, True))
+    assert disturbed <= 10.0 * plain
+
+
 # What ends a run early ------------------------------------------------------------------------------------------------
 
 
