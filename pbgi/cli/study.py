@@ -251,6 +251,7 @@ def _require_same(job: Job, kept: StudySettings, given: StudySettings, trials: S
     for what, (old, new) in fixed.items():
         if old != new:
             way_out = "change it back, or give the job another name to begin a new study"
+            way_out = f"ranges may only get wider: {way_out}" if what == "parameters" else way_out
             was, is_now = (dict(x.parameters) if isinstance(x, Space) else x for x in (old, new))
             raise InvalidInputError(
                 f"{job.path}: {what} must stay as in study {job.name!r}, {was!r}; got {is_now!r}; {way_out}"
