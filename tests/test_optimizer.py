@@ -572,7 +572,7 @@ def test_bad_arguments_are_refused(arguments, message):
         (lambda: pbgi.GPConfig(kernal="rbf"), "Unknown argument 'kernal'; did you mean 'kernel'?"),
         (
             lambda: Float(0, 1, logarithmic=True),
-            "Unknown argument 'logarithmic'; did you mean 'log'|there are low, high, log",
+            "'logarithmic'; did you mean 'log'|there are low, high, log",
         ),
         (lambda: Integer(0, 8, stpe=2), "Unknown argument 'stpe'; did you mean 'step'?"),
         (lambda: Categorical(choice=["a"]), "Unknown argument 'choice'; did you mean 'choices'?"),

@@ -77,7 +77,8 @@ class PostgresqlServer:
     def _signal(self, number: signal.Signals) -> None:
         first = psutil.Process(int((self._data / "postmaster.pid").read_text().split()[0]))
         for process in (first, *first.children(recursive=True)):
-            process.send_signal(number)
+            with contextlib.suppress(psutil.NoSuchProcess):  # one of a connection that has just been closed
+                process.send_signal(number)
 
     def remove(self) -> None:
         """Stop it if it runs, and delete its data."""

@@ -94,13 +94,15 @@ def test_the_budget_of_another_sampler_says_so_too(warnings_of_optuna):
 
 @pytest.fixture
 def warnings_of_optuna():
-    """Messages that the package has logged."""
-    messages = []
+    """Messages that the package has logged; other tests may have asked Optuna to say less."""
+    messages, verbosity = [], optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
     handler = logging.Handler(logging.WARNING)
     handler.emit = lambda record: messages.append(record.getMessage())
     logging.getLogger("optuna.pbgi").addHandler(handler)
     yield messages
     logging.getLogger("optuna.pbgi").removeHandler(handler)
+    optuna.logging.set_verbosity(verbosity)
 
 
 @pytest.mark.parametrize("state", [TrialState.FAIL, TrialState.PRUNED])
