@@ -46,7 +46,9 @@ def work_patiently(study):
         try:
             patiently(lambda trial=trial: suggest(trial))
         except optuna.TrialPruned:  # nothing fits any more
-            patiently(lambda trial=trial: study.tell(trial, state=optuna.trial.TrialState.PRUNED))
+            patiently(
+                lambda trial=trial: study.tell(trial, state=optuna.trial.TrialState.PRUNED, skip_if_finished=True)
+            )
             return
         value = train(trial.params)
         patiently(lambda trial=trial, value=value: study.tell(trial, value, skip_if_finished=True))
