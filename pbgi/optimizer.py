@@ -1,4 +1,4 @@
-"""Ask for a point, tell what it gave and cost: the one mutable class, and the only place where directions are turned.
+"""Ask for a point, tell what it gave and cost: the only place where directions are turned.
 
 Everything the next suggestion depends on is in the history and the seed. What the models must remember (the last fitted
 hyperparameters) and what the policy must remember is in the records of the trials, and the randomness of a suggestion
