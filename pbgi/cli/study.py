@@ -141,7 +141,7 @@ class StudyBook:
         failed = outcome.value is None
         state = TrialState.FAIL if failed else TrialState.COMPLETE
         if failed and not outcome.abandoned:
-            self._patiently(lambda: self.storage.backend.set_trial_system_attr(known._trial_id, ENDED_KEY, True))
+            self._patiently(lambda: self.storage.backend.set_trial_system_attr(self._trial_id(number), ENDED_KEY, True))
         self._patiently(lambda: self._study.tell(number, outcome.value, state, skip_if_finished=True))
         return self._now(number)
 
