@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         InvalidInputError,
         NothingLeftError,
         PbgiError,
+        StopRun,
         TrialStateError,
         UnknownArgumentError,
         UnknownTrialError,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pbgi.optimizer import Optimizer
     from pbgi.parameter import Categorical, Float, Integer
     from pbgi.policy import EI, EIPC, PBGI, PBGID, UCB, LogEI, LogEICC, LogEIPC, RandomSearch, Thompson
-    from pbgi.run import Result, minimize
+    from pbgi.run import Result, maximize, minimize
     from pbgi.space import Space
     from pbgi.stopping import BudgetSpent, GittinsStop, MaxTrials, StopReason
 
@@ -37,6 +38,7 @@ _HOMES = {
         "InvalidInputError",
         "NothingLeftError",
         "PbgiError",
+        "StopRun",
         "TrialStateError",
         "UnknownArgumentError",
         "UnknownTrialError",
@@ -47,7 +49,7 @@ _HOMES = {
     "optimizer": ("Optimizer",),
     "parameter": ("Categorical", "Float", "Integer"),
     "policy": ("EI", "EIPC", "PBGI", "PBGID", "UCB", "LogEI", "LogEICC", "LogEIPC", "RandomSearch", "Thompson"),
-    "run": ("Result", "minimize"),
+    "run": ("Result", "maximize", "minimize"),
     "space": ("Space",),
     "stopping": ("BudgetSpent", "GittinsStop", "MaxTrials", "StopReason"),
 }
@@ -78,6 +80,7 @@ __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
     "Result",
     "Space",
     "StopReason",
+    "StopRun",
     "Thompson",
     "Trial",
     "TrialState",
@@ -90,6 +93,7 @@ __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
     "gittins_index_and_grad",
     "inverse_log_h",
     "log_h",
+    "maximize",
     "minimize",
 ]
 

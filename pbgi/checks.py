@@ -47,11 +47,12 @@ def require_positive(name: str, value: object) -> float:
     return number
 
 
-def require_count(name: str, value: object) -> int:
-    """The value as an int, if it is a positive whole number."""
+def require_count(name: str, value: object, *, zero: bool = False) -> int:
+    """The value as an int, if it is a positive whole number, or zero where that is allowed."""
     plain = unboxed(value)
-    if isinstance(plain, bool) or not isinstance(plain, int) or plain < 1:
-        raise InvalidInputError(f"{name} must be a positive whole number; got {value!r}")
+    if isinstance(plain, bool) or not isinstance(plain, int) or plain < (0 if zero else 1):
+        rule = "a whole number that is not negative" if zero else "a positive whole number"
+        raise InvalidInputError(f"{name} must be {rule}; got {value!r}")
     return plain
 
 
@@ -59,6 +60,41 @@ def set_fields(frozen: object, **fields: object) -> None:
     """Set fields of a frozen dataclass while it is being made."""
     for name, value in fields.items():
         object.__setattr__(frozen, name, value)
+
+
+# What users of other packages write, our argument for it, and how it is written.
+HABITS: dict[str, tuple[str, str]] = (
+    dict.fromkeys(
+        ("n_trials", "n_calls", "max_evals", "n_iter", "max_iter", "maxiter", "max_trials", "num_samples", "n_evals"),
+        ("stop", "stop=pbgi.MaxTrials(n)"),
+    )
+    | dict.fromkeys(
+        ("timeout", "max_time", "time_limit", "time_budget_s", "walltime_limit"), ("seconds", "seconds=...")
+    )
+    | dict.fromkeys(("random_state", "rstate", "rng", "random_seed", "seeds"), ("seed", "seed=..."))
+    | dict.fromkeys(("algo", "sampler", "acq_func", "acquisition", "method", "search_alg"), ("policy", "policy=..."))
+    | dict.fromkeys(
+        ("n_initial_points", "n_random_starts", "init_points", "n_startup", "n_init"),
+        ("n_startup_trials", "n_startup_trials=n"),
+    )
+    | dict.fromkeys(("verbose", "show_progress_bar", "show_progressbar", "disp"), ("progress", "progress=True"))
+    | dict.fromkeys(("n_jobs", "workers", "max_concurrent", "num_workers"), ("n_workers", "n_workers=n"))
+    | dict.fromkeys(("bounds", "dimensions", "search_space", "param_space", "pbounds"), ("space", "space={...}"))
+    | dict.fromkeys(("func", "f", "fn", "objective"), ("fun", "fun=..."))
+    | dict.fromkeys(("points_to_evaluate", "initial_points", "y0"), ("x0", "x0=[...]"))
+    | dict.fromkeys(("checkpoint", "storage", "load_if_exists", "trials_save_file"), ("resume", 'resume="run.json"'))
+    | dict.fromkeys(("surrogate", "surrogate_model", "kernel", "base_estimator"), ("model", "model=pbgi.GPConfig(...)"))
+    | dict.fromkeys(("maximize", "mode", "minimize"), ("direction", 'direction="maximize"'))
+    | {"catch": ("max_failures", "max_failures=None, to go on whatever the function raises")}
+)
+
+
+def _way_out(name: str, known: list[str]) -> str:
+    argument, written = HABITS.get(name, ("", ""))
+    if argument in known:
+        return f"use {written}"
+    close = get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
 
 
 def refuse_unknown_arguments(function: Callable[P, R]) -> Callable[P, R]:
@@ -69,9 +105,7 @@ def refuse_unknown_arguments(function: Callable[P, R]) -> Callable[P, R]:
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         for name in kwargs:
             if name not in known:
-                close = get_close_matches(name, known, n=1)
-                way_out = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
-                raise UnknownArgumentError(f"Unknown argument {name!r}; {way_out}")
+                raise UnknownArgumentError(f"Unknown argument {name!r}; {_way_out(name, known)}")
         return function(*args, **kwargs)
 
     return checked

@@ -10,6 +10,8 @@
 
 Each class also inherits the builtin a caller would have guessed, so `except ValueError` keeps working.
 A message states the rule, the value received and, where there is one, the way out.
+
+`StopRun` is no error: users raise it to end a run of `minimize`.
 """
 
 
@@ -39,3 +41,10 @@ class UnknownArgumentError(PbgiError, TypeError):
 
 class UnknownTrialError(PbgiError, LookupError):
     """No trial has this number; the message says which numbers there are."""
+
+
+class StopRun(Exception):  # noqa: N818 (no error, as StopIteration is none)
+    """Raised by a callback or by the function itself, it ends the run, and `minimize` returns what there is.
+
+    The text given to it is the message of the result.
+    """

@@ -74,7 +74,7 @@ class Settings:
             policy=policy,
             stop=rule,
             model=model,
-            n_startup_trials=require_count("n_startup_trials", n_startup),
+            n_startup_trials=require_count("n_startup_trials", n_startup, zero=True),
             seed=_checked_seed(seed),
         )
 

@@ -537,7 +537,7 @@ class OnlyReason:
         ({"stop": OnlyReason()}, r"stop must be None or an object with reason\(\) and note"),
         ({"policy": pbgi.LogEICC()}, "LogEICC needs budget=..., with which it cools; got budget=None"),
         ({"model": "rbf"}, "model must be a GPConfig.*got 'rbf'"),
-        ({"n_startup_trials": 0}, "positive whole number; got 0"),
+        ({"n_startup_trials": -1}, "whole number that is not negative; got -1"),
         ({"seed": -1}, "seed must be a whole number that is not negative; got -1"),
         ({"seed": 1.5}, "seed must be"),
     ],

@@ -5,9 +5,11 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
+from pathlib import Path
+from types import TracebackType
 from typing import Any, NamedTuple
 
-from pbgi.errors import InvalidInputError
+from pbgi.errors import InvalidInputError, StopRun
 from pbgi.plain import Value
 
 Function = Callable[[dict[str, Value]], Any]
@@ -25,14 +27,18 @@ class Outcome(NamedTuple):
         seconds: How long it took.
         error: What it raised, in a line; None if nothing.
         where: The traceback of that, from the function on.
+        line: The line of the function where that happened, with its file and number.
         exit_code: What it gave to `sys.exit`, in a tuple; None if it did not call it.
+        stopped: What it gave to `StopRun`; None if it did not raise it.
     """
 
     returned: Any
     seconds: float
     error: str | None = None
     where: str = ""
+    line: str | None = None
     exit_code: tuple[Any] | None = None
+    stopped: str | None = None
 
 
 def evaluate(fun: Function, params: dict[str, Value]) -> Outcome:
@@ -43,11 +49,23 @@ def evaluate(fun: Function, params: dict[str, Value]) -> Outcome:
     except SystemExit as exit_:
         error = f"the function called sys.exit({exit_.code!r})"
         return Outcome(None, time.perf_counter() - start, error, exit_code=(exit_.code,))
+    except StopRun as stop:
+        return Outcome(None, time.perf_counter() - start, stopped=str(stop))
     except Exception as raised:
         below = None if raised.__traceback__ is None else raised.__traceback__.tb_next  # without this function
         where = "".join(traceback.format_exception(type(raised), raised, below))
-        return Outcome(None, time.perf_counter() - start, f"{type(raised).__name__}: {raised}", where)
+        error = f"{type(raised).__name__}: {raised}"
+        return Outcome(None, time.perf_counter() - start, error, where, _line(below))
     return Outcome(returned, time.perf_counter() - start)
+
+
+def _line(below: TracebackType | None) -> str | None:
+    """Where the function itself stood when something was raised, however deep that was."""
+    frames = traceback.extract_tb(below, limit=1)
+    if not frames:  # it could not even be called
+        return None
+    shown = f": {frames[0].line}" if frames[0].line else ""
+    return f"{Path(frames[0].filename).name}, line {frames[0].lineno}{shown}"
 
 
 def value_and_cost(returned: Any) -> tuple[Any, Any]:

@@ -1,135 +1,33 @@
-"""One call that runs a whole search: `minimize(fun, space, budget=...)`."""
+"""A search under way: ask, evaluate, tell, until there is a reason to stop."""
 
-import inspect
-import sys
 import time
 import traceback
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeAlias
 
-from pbgi.checks import refuse_unknown_arguments, require_count
-from pbgi.cost import Cost, KnownCost, LearnedCost, UniformCost
-from pbgi.errors import BrokenFunctionError, InvalidInputError
-from pbgi.gp.config import GPConfig
+import numpy as np
+
+from pbgi.cost import LearnedCost
+from pbgi.errors import InvalidInputError, StopRun
 from pbgi.history import Trial, TrialState, check_cost
-from pbgi.model import ModelKind
 from pbgi.optimizer import Optimizer
-from pbgi.parameter import Parameter
-from pbgi.plain import Value
-from pbgi.policy import Policy
-from pbgi.run.evaluation import Function, NoValueError, Outcome, Threads, cost_in, evaluate, value_and_cost
-from pbgi.run.progress import Progress
+from pbgi.run.checkpoint import Beginning, Checkpoint
+from pbgi.run.ending import STOPPED, EndedError, Failures, stopped
+from pbgi.run.evaluation import Function, Outcome, cost_in, evaluate, value_and_cost
+from pbgi.run.log import LOG, warn
+from pbgi.run.progress import Progress, describe
 from pbgi.run.result import Result, result_of
-from pbgi.space import Space
-from pbgi.stopping import StopReason, StopRule
+from pbgi.stopping import StopReason
 
-Params = Mapping[str, Value]
+Callback: TypeAlias = Callable[[Optimizer, Trial], bool | None]
 
 LEAST_SECONDS = 1e-9  # a cost is positive, however fast the function
 # Where suggesting takes so many times longer than the function, a budget of measured seconds is hardly what was meant.
 OVERHEAD, OVERHEAD_TRIALS = 20.0, 50
 # Seconds: a signal that comes in the moment before a thread goes to sleep is noticed when it wakes up.
 LOOK_UP = 0.5
-# After a success the function is not broken everywhere: so many times as many failures in a row end a run.
-LATER_FAILURES = 10
-
-
-@refuse_unknown_arguments
-def minimize(
-    fun: Function,
-    space: Space | Mapping[str, Parameter | Value],
-    *,
-    budget: float | None = None,
-    direction: str = "minimize",
-    cost: Cost | None = None,
-    policy: Policy | None = None,
-    stop: StopRule | None = None,
-    model: GPConfig | ModelKind | None = None,
-    n_startup_trials: int | None = None,
-    seed: int | None = None,
-    n_workers: int = 1,
-    executor: Executor | None = None,
-    callbacks: Sequence[Callable[[Optimizer, Trial], None]] = (),
-    x0: Iterable[Params | tuple[Params, float] | tuple[Params, float, float]] = (),
-    progress: bool = False,
-    max_failures: int | None = 5,
-) -> Result:
-    """Minimize a function within a budget.
-
-    Args:
-        fun: Takes a dict of parameters; returns the value, `(value, cost)` or `{"value": ..., "cost": ...}`. Where no
-            cost is reported it is the measured seconds, unless `cost` says what a trial costs. An exception fails the
-            trial, which is charged, and the search goes on.
-        space: Names to `Float`, `Integer`, `Categorical` or fixed values.
-        budget: What may be spent, in the unit of the costs.
-        direction: "minimize" or "maximize".
-        cost: See `Optimizer`.
-        policy: See `Optimizer`.
-        stop: See `Optimizer`.
-        model: See `Optimizer`.
-        n_startup_trials: See `Optimizer`.
-        seed: See `Optimizer`.
-        n_workers: Threads that run `fun` at the same time; a new trial starts the moment one ends.
-        executor: Runs `fun` instead, `n_workers` at a time, e.g. a ProcessPoolExecutor.
-        callbacks: Called with the optimizer and the trial whenever a trial ends.
-        x0: Points to begin with: parameters to try first, or (params, value) or (params, value, cost) already known.
-        progress: Show what is spent, the best value and how many trials are expected to fit, on stderr.
-        max_failures: So many failures before the first success raise the error of the last, and ten times as many in a
-            row after it end the run; None to go on whatever happens.
-
-    Returns:
-        The result; after Ctrl-C, `sys.exit` in the function or an error in a callback or a price, what there is by
-        then. Trials that run on are not waited for; they are charged what they have used.
-
-    Raises:
-        BrokenFunctionError: The first `max_failures` trials failed.
-        InvalidInputError: An argument breaks its rule, or the function returned no value before the first success.
-    """
-    if not callable(fun):
-        raise InvalidInputError(f"fun must be callable, a function of a dict of parameters; got {fun!r}")
-    optimizer = Optimizer(
-        space,
-        budget=budget,
-        direction=direction,
-        cost=cost,
-        policy=policy,
-        stop=stop,
-        model=model,
-        n_startup_trials=n_startup_trials,
-        seed=seed,
-    )
-    if optimizer.endless:
-        raise InvalidInputError(
-            "a search must end: give budget=..., stop=MaxTrials(n) or policy=PBGI(cost_scale=...); got none of them"
-        )
-    require_count("n_workers", n_workers)
-    most_failures = None if max_failures is None else require_count("max_failures", max_failures)
-    first = _known_points(optimizer, x0)
-    workers = executor if executor is not None or n_workers == 1 else Threads()
-    shown = Progress(sys.stderr if progress else None)
-    has_own_unit = isinstance(cost, KnownCost | UniformCost)
-    run = _Run(optimizer, fun, has_own_unit, callbacks, shown, first, most_failures)
-    try:
-        reason = run.until_stopped(workers, n_workers)
-    finally:
-        shown.close()
-    return result_of(optimizer, reason, run.last_error)
-
-
-def _known_points(optimizer: Optimizer, x0: Iterable[Any]) -> list[dict[str, Value]]:
-    """Tell what is known already; return what is to be tried first."""
-    first = []
-    for point in x0:
-        if isinstance(point, Mapping):
-            first.append(optimizer.space.check(point))
-        elif isinstance(point, tuple) and len(point) in (2, 3):
-            optimizer.tell(point[0], point[1], cost=point[2] if len(point) == 3 else None)
-        else:
-            raise InvalidInputError(f"x0 must hold params, (params, value) or (params, value, cost); got {point!r}")
-    return first
 
 
 @dataclass(frozen=True)
@@ -141,59 +39,73 @@ class _Evaluation:
     future: Future[Outcome] | None = None
 
 
-class _EndedError(Exception):
-    """There is a reason to end the run, beyond the rules of the optimizer."""
+class Run:
+    """One search under way.
 
-    def __init__(self, reason: StopReason) -> None:
-        super().__init__(reason.message)
-        self.reason = reason
-
-
-class _Run:
-    """One search under way."""
+    Args:
+        begun: Where it begins: the optimizer, and points to be tried first.
+        fun: The function.
+        callbacks: Called when a trial ends.
+        shown: The line that says where it stands.
+        failures: Counts failures.
+        checkpoint: The file to keep the run in, if there is one.
+        seconds: How long trials may be started, from now on; None for as long as it takes.
+    """
 
     def __init__(
         self,
-        optimizer: Optimizer,
+        begun: Beginning,
         fun: Function,
-        has_own_unit: bool,
-        callbacks: Sequence[Callable[[Optimizer, Trial], None]],
+        *,
+        callbacks: Sequence[Callback],
         shown: Progress,
-        first: list[dict[str, Value]],
-        max_failures: int | None,
+        failures: Failures,
+        checkpoint: Checkpoint | None,
+        seconds: float | None,
     ) -> None:
-        self._optimizer, self._fun, self._has_own_unit = optimizer, fun, has_own_unit
-        self._callbacks, self._shown, self._first = callbacks, shown, first
-        self._max_failures, self._n_succeeded, self._n_failed_in_a_row = max_failures, 0, 0
+        self._optimizer, self._fun, self._has_own_unit = begun.optimizer, fun, begun.has_own_unit
+        self._again, self._points = list(begun.again), list(begun.points)
+        self._callbacks, self._shown = callbacks, shown
+        self._failures, self._checkpoint, self._seconds = failures, checkpoint, seconds
         self._running: dict[int, _Evaluation] = {}
-        self._missing: NoValueError | None = None
-        self.last_error: str | None = None
         self._started, self._told_of_overhead = time.perf_counter(), False
 
-    def until_stopped(self, workers: Executor | None, n_workers: int) -> StopReason | None:
+    def result(self, workers: Executor | None, n_workers: int) -> Result:
+        """Run until there is a reason to stop, and say what came of it."""
+        try:
+            reason = self._until_stopped(workers, n_workers)
+        finally:
+            self._shown.close()
+        found = result_of(self._optimizer, reason, self._failures.last)
+        LOG.info("the run ended: %s; %s", found.message, describe(self._optimizer))
+        return found
+
+    def _until_stopped(self, workers: Executor | None, n_workers: int) -> StopReason | None:
         """Run until there is a reason to stop; None if it was interrupted.
 
         What goes wrong on the way is raised while there is nothing to lose. Later it ends the run with what there is.
         """
         try:
+            self._save()
             return self._alone() if workers is None else self._together(workers, n_workers)
-        except _EndedError as ended:
+        except EndedError as ended:
             self._leave_running(ended.reason.message)
             return ended.reason
         except KeyboardInterrupt:
             self._leave_running("interrupted")
             return None
         except Exception as error:
-            if not self._n_succeeded:
+            if not self._failures.n_succeeded:
                 raise
             why = f"{type(error).__name__}: {error}"
             self._leave_running(why)
-            _warn(f"the search ended early, with what there is:\n{traceback.format_exc()}")
+            warn(f"the search ended early, with what there is:\n{traceback.format_exc()}")
             return StopReason("Error", f"the search ended early: {why}")
 
     def _alone(self) -> StopReason:
-        while (reason := self._optimizer.should_stop()) is None:
+        while (reason := self._reason_to_stop()) is None:
             trial = self._ask()
+            self._save()
             self._running[trial.number] = _Evaluation(trial, time.perf_counter())
             self._finish(trial, evaluate(self._fun, dict(trial.params)))
         return reason
@@ -202,7 +114,7 @@ class _Run:
         """Keep all workers busy: whenever a trial ends, the next one starts."""
         while True:
             reason = None
-            while len(self._running) < n_workers and (reason := self._optimizer.should_stop()) is None:
+            while len(self._running) < n_workers and (reason := self._reason_to_stop()) is None:
                 self._start(self._ask(), workers)
             if not self._running:
                 return reason or StopReason("Interrupted", "nothing was started")
@@ -214,9 +126,24 @@ class _Run:
                 self._finish(futures[future], _outcome(future))
 
     def _start(self, trial: Trial, workers: Executor) -> None:
+        self._save()
         self._running[trial.number] = _Evaluation(trial, time.perf_counter())
         future = workers.submit(evaluate, self._fun, dict(trial.params))
         self._running[trial.number] = replace(self._running[trial.number], future=future)
+
+    def _reason_to_stop(self) -> StopReason | None:
+        """What the clock says before and after the next point is chosen, which may take a while, and the rules."""
+        return self._out_of_time() or self._optimizer.should_stop() or self._out_of_time()
+
+    def _out_of_time(self) -> StopReason | None:
+        elapsed = time.perf_counter() - self._started
+        if self._seconds is None or elapsed < self._seconds:
+            return None
+        return StopReason("Seconds", f"Reached the limit of {self._seconds:g} seconds", {"seconds": elapsed})
+
+    def _save(self) -> None:
+        if self._checkpoint is not None:
+            self._checkpoint.save(self._optimizer, self._points, self._has_own_unit)
 
     def _leave_running(self, why: str) -> None:
         """Tell what has ended meanwhile, and charge the rest: nobody waits for it."""
@@ -224,6 +151,10 @@ class _Run:
             if trial.state is TrialState.RUNNING:
                 self._leave(trial, self._running.get(trial.number), why)
         self._running.clear()
+        try:
+            self._save()
+        except OSError as error:
+            warn(f"the end of the run could not be written: {error}")
 
     def _leave(self, trial: Trial, under_way: _Evaluation | None, why: str) -> None:
         future = None if under_way is None else under_way.future
@@ -236,34 +167,54 @@ class _Run:
             self._optimizer.interrupt(trial, cost=self._cost_of_nothing(seconds), message=why)
 
     def _ask(self) -> Trial:
-        trial: Trial = self._optimizer.enqueue(self._first.pop(0)) if self._first else self._optimizer.ask()
-        return trial
+        while self._again:
+            trial = self._again.pop(0)
+            remaining = self._optimizer.remaining
+            if remaining is None or (trial.predicted_cost or 0.0) <= remaining:
+                return self._optimizer.adopt(trial.params, predicted_cost=trial.predicted_cost, record=trial.record)
+        if self._points:
+            enqueued = self._optimizer.enqueue(self._points[0])
+            del self._points[0]
+            return enqueued
+        return self._optimizer.ask()
 
     def _finish(self, trial: Trial, outcome: Outcome) -> None:
         ended = self._record(trial, outcome)
         del self._running[trial.number]
-        self._require_sense(ended, outcome)
-        for callback in self._callbacks:
-            callback(self._optimizer, ended)
+        self._save()
         self._shown.update(self._optimizer)
+        LOG.info("trial %d %s: %s", ended.number, ended.state.value, describe(self._optimizer))
+        self._failures.require_sense(ended, outcome)
+        self._call_back(ended)
         self._warn_of_overhead()
+
+    def _call_back(self, ended: Trial) -> None:
+        """Call all callbacks; one of them may say that this is enough."""
+        try:
+            said = [callback(self._optimizer, ended) for callback in self._callbacks]
+        except StopRun as stop:
+            raise stopped(str(stop)) from None
+        if any(isinstance(each, bool | np.bool_) and each for each in said):
+            raise stopped(STOPPED)
 
     def _record(self, trial: Trial, outcome: Outcome) -> Trial:
         """Tell the optimizer how a trial ended."""
+        if outcome.stopped is not None:
+            message = outcome.stopped or STOPPED
+            return self._optimizer.interrupt(trial, cost=self._cost_of_nothing(outcome.seconds), message=message)
         if outcome.error is not None:
-            return self._fail(trial, outcome.error, outcome.seconds)
+            return self._fail(trial, outcome.error, outcome)
         try:
             value, cost = value_and_cost(outcome.returned)
             self._has_own_unit = self._has_own_unit or check_cost(cost) is not None
             paid = cost if self._has_own_unit else max(outcome.seconds, LEAST_SECONDS)
             ended = self._optimizer.tell(trial, value, cost=paid, charge=self._charge_without(paid, trial))
         except InvalidInputError as error:
-            self._missing = error if isinstance(error, NoValueError) else None
-            return self._fail(trial, str(error), outcome.seconds, cost_in(outcome.returned))
+            return self._fail(trial, str(error), outcome, error)
         if ended.value is None:
-            self._count_failure(ended.message or "")
+            self._failures.no_number(ended)
         else:
-            self._n_succeeded, self._n_failed_in_a_row = self._n_succeeded + 1, 0
+            self._failures.success()
         return ended
 
     def _charge_without(self, cost: float | None, trial: Trial) -> float | None:
@@ -272,48 +223,20 @@ class _Run:
             return None
         return self._optimizer.typical_cost if trial.predicted_cost is None else trial.predicted_cost
 
-    def _fail(self, trial: Trial, message: str, seconds: float, told: Any = None) -> Trial:
+    def _fail(self, trial: Trial, message: str, outcome: Outcome, error: Exception | None = None) -> Trial:
         try:
-            cost = check_cost(told)
+            cost = check_cost(cost_in(outcome.returned))
         except InvalidInputError:
             cost = None
         self._has_own_unit = self._has_own_unit or cost is not None
-        ended = self._optimizer.fail(trial, cost=cost or self._cost_of_nothing(seconds), message=message)
-        if self.last_error is None:
-            _warn(f"trial {trial.number} failed and is charged: {message}")
-        self._count_failure(message)
+        paid = cost or self._cost_of_nothing(outcome.seconds)
+        ended = self._optimizer.fail(trial, cost=paid, message=message)
+        self._failures.failure(trial, message, outcome, error)
         return ended
-
-    def _count_failure(self, message: str) -> None:
-        self.last_error, self._n_failed_in_a_row = message, self._n_failed_in_a_row + 1
 
     def _cost_of_nothing(self, seconds: float) -> float | None:
         """What a trial without a value costs: its seconds, or where these are not the unit, what was expected of it."""
         return None if self._has_own_unit else max(seconds, LEAST_SECONDS)
-
-    def _require_sense(self, ended: Trial, outcome: Outcome) -> None:
-        """Raise where going on makes no sense."""
-        if outcome.exit_code is not None:
-            if not self._n_succeeded:
-                raise SystemExit(*outcome.exit_code)
-            raise _EndedError(StopReason("FunctionExited", str(outcome.error)))
-        if ended.value is not None:
-            return
-        if not self._n_succeeded and self._missing is not None:
-            raise self._missing
-        if self._max_failures is None:
-            return
-        limit = self._max_failures * (LATER_FAILURES if self._n_succeeded else 1)
-        if self._n_failed_in_a_row >= limit:
-            self._give_up(self._n_failed_in_a_row, outcome.where or self.last_error or "")
-
-    def _give_up(self, n: int, where: str) -> None:
-        way_out = "mend the function, or go on whatever happens with max_failures=None"
-        if not self._n_succeeded:
-            raise BrokenFunctionError(
-                f"the first {n} trials failed, and none gave a value; {way_out}; the last:\n{where}"
-            )
-        raise _EndedError(StopReason("Failures", f"the last {n} trials failed; {way_out}; the last: {self.last_error}"))
 
     def _warn_of_overhead(self) -> None:
         spent, n = self._optimizer.spent, len(self._optimizer.trials)
@@ -322,7 +245,7 @@ class _Run:
         elapsed = time.perf_counter() - self._started
         if elapsed > OVERHEAD * spent:
             self._told_of_overhead = True
-            _warn(
+            warn(
                 f"{n} trials took {spent:.2g} s of the function and {elapsed:.2g} s in all; the budget counts the "
                 "first: use cost=UniformCost() to make it a number of trials"
             )
@@ -333,7 +256,7 @@ def _outcome(future: Future[Outcome]) -> Outcome:
 
     Raises:
         KeyboardInterrupt: It was raised there.
-        _EndedError: The workers could not run the function.
+        EndedError: The workers could not run the function.
     """
     lost = future.exception()
     if lost is None:
@@ -341,14 +264,6 @@ def _outcome(future: Future[Outcome]) -> Outcome:
     if isinstance(lost, KeyboardInterrupt):
         raise lost
     # The function's own errors come back as outcomes: this is the workers'.
-    raise _EndedError(
+    raise EndedError(
         StopReason("WorkersLost", f"the workers could not run the function: {type(lost).__name__}: {lost}")
     )
-
-
-def _warn(message: str) -> None:
-    """Warn at the line that called this package."""
-    depth, frame = 1, inspect.currentframe()
-    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == __name__.partition(".")[0]:
-        depth, frame = depth + 1, frame.f_back
-    warnings.warn(message, RuntimeWarning, stacklevel=depth)

@@ -236,7 +236,7 @@ def test_pruners_see_nothing_strange(pruner):
         ({"budget": -1.0}, "budget must be a positive"),
         ({"seed": -1}, "seed must be"),
         ({"policy": "PBGI"}, "policy must be"),
-        ({"n_startup_trials": 0}, "n_startup_trials must be"),
+        ({"n_startup_trials": -1}, "n_startup_trials must be"),
         ({"search_space": {"x": (0, 1)}}, "search_space must map names to distributions"),
         ({"independent_sampler": 3}, "independent_sampler must be a sampler"),
     ],

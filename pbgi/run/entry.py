@@ -1,0 +1,183 @@
+"""One call that runs a whole search: `minimize(fun, space, budget=...)`, and `maximize`."""
+
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import nullcontext
+from pathlib import Path
+
+from pbgi.checks import refuse_unknown_arguments, require_count, require_positive
+from pbgi.cost import Cost, KnownCost, UniformCost
+from pbgi.errors import InvalidInputError
+from pbgi.gp.config import GPConfig
+from pbgi.history import TrialState
+from pbgi.model import ModelKind
+from pbgi.optimizer import Optimizer
+from pbgi.parameter import Parameter
+from pbgi.plain import Value
+from pbgi.policy import Policy
+from pbgi.run.checkpoint import Beginning, Checkpoint
+from pbgi.run.ending import Failures
+from pbgi.run.evaluation import Function, Threads
+from pbgi.run.file_lock import held
+from pbgi.run.loop import Callback, Run
+from pbgi.run.progress import Progress
+from pbgi.run.result import Result
+from pbgi.run.starting_points import StartingPoint, read_points, tell_known
+from pbgi.space import Space
+from pbgi.stopping import StopRule
+
+
+@refuse_unknown_arguments
+def minimize(
+    fun: Function,
+    space: Space | Mapping[str, Parameter | Value],
+    *,
+    budget: float | None = None,
+    direction: str = "minimize",
+    cost: Cost | None = None,
+    policy: Policy | None = None,
+    stop: StopRule | None = None,
+    model: GPConfig | ModelKind | None = None,
+    n_startup_trials: int | None = None,
+    seed: int | None = None,
+    n_workers: int = 1,
+    executor: Executor | None = None,
+    callbacks: Sequence[Callback] = (),
+    x0: Iterable[StartingPoint] = (),
+    progress: bool = False,
+    max_failures: int | None = 5,
+    seconds: float | None = None,
+    resume: str | os.PathLike[str] | None = None,
+) -> Result:
+    """Minimize a function within a budget.
+
+    Args:
+        fun: Takes a dict of parameters; returns the value, `(value, cost)` or `{"value": ..., "cost": ...}`. Where no
+            cost is reported it is the measured seconds, unless `cost` says what a trial costs. An exception fails the
+            trial, which is charged, and the search goes on.
+        space: Names to `Float`, `Integer`, `Categorical` or fixed values.
+        budget: What may be spent, in the unit of the costs.
+        direction: "minimize" or "maximize".
+        cost: See `Optimizer`.
+        policy: See `Optimizer`.
+        stop: See `Optimizer`.
+        model: See `Optimizer`.
+        n_startup_trials: See `Optimizer`.
+        seed: See `Optimizer`.
+        n_workers: Threads that run `fun` at the same time; a new trial starts the moment one ends.
+        executor: Runs `fun` instead, `n_workers` at a time, e.g. a ProcessPoolExecutor.
+        callbacks: Called with the optimizer and the trial whenever a trial ends. One that returns True, or raises
+            `StopRun`, ends the run with what there is.
+        x0: Points to begin with: parameters to try first, or (params, value) or (params, value, cost) already known.
+        progress: Show what is spent, the best value and how many trials are expected to fit, on stderr.
+        max_failures: So many failures before the first success raise the error of the last, and ten times as many in a
+            row after it end the run; None to go on whatever happens.
+        seconds: How long this call may start trials, in seconds of the clock on the wall. Those that run then end.
+        resume: A file in which the run is kept, written before and after every trial. If it exists, the run goes on
+            from there as if it had never stopped; it must have been written with the same arguments, but for when to
+            stop. A trial that was running when the program was killed is charged what was expected of it, and its
+            point is tried again.
+
+    Returns:
+        The result; after Ctrl-C, `StopRun` or `sys.exit` in the function or an error in a callback or a price, what
+        there is by then. Trials that run on are not waited for; they are charged what they have used.
+
+    Raises:
+        BrokenFunctionError: The first `max_failures` trials failed.
+        InvalidInputError: An argument breaks its rule, or the function returned no value before the first success.
+    """
+    if not callable(fun):
+        raise InvalidInputError(f"fun must be callable, a function of a dict of parameters; got {fun!r}")
+    optimizer = Optimizer(
+        space,
+        budget=budget,
+        direction=direction,
+        cost=cost,
+        policy=policy,
+        stop=stop,
+        model=model,
+        n_startup_trials=n_startup_trials,
+        seed=seed,
+    )
+    limit = None if seconds is None else require_positive("seconds", seconds)
+    if optimizer.endless and limit is None:
+        raise InvalidInputError(
+            "a search must end: give budget=..., seconds=..., stop=MaxTrials(n) or policy=PBGI(cost_scale=...); "
+            "got none of them"
+        )
+    require_count("n_workers", n_workers)
+    most_failures = None if max_failures is None else require_count("max_failures", max_failures)
+    points = read_points(optimizer.space, x0)
+    checkpoint = None if resume is None else Checkpoint(_file(resume), [point.to_plain() for point in points])
+    given = [name for name, value in (("n_startup_trials", n_startup_trials), ("seed", seed)) if value is not None]
+    shown = Progress(sys.stderr if progress else None)
+    with nullcontext() if checkpoint is None else held(checkpoint.path):
+        begun = None if checkpoint is None else checkpoint.load(optimizer, given)
+        if begun is None:
+            begun = Beginning(optimizer, tell_known(optimizer, points), isinstance(cost, KnownCost | UniformCost), [])
+        run = Run(
+            begun,
+            fun,
+            callbacks=callbacks,
+            shown=shown,
+            failures=Failures(most_failures, _n_succeeded(begun.optimizer)),
+            checkpoint=checkpoint,
+            seconds=limit,
+        )
+        return run.result(executor if executor is not None or n_workers == 1 else Threads(), n_workers)
+
+
+@refuse_unknown_arguments
+def maximize(
+    fun: Function,
+    space: Space | Mapping[str, Parameter | Value],
+    *,
+    budget: float | None = None,
+    cost: Cost | None = None,
+    policy: Policy | None = None,
+    stop: StopRule | None = None,
+    model: GPConfig | ModelKind | None = None,
+    n_startup_trials: int | None = None,
+    seed: int | None = None,
+    n_workers: int = 1,
+    executor: Executor | None = None,
+    callbacks: Sequence[Callback] = (),
+    x0: Iterable[StartingPoint] = (),
+    progress: bool = False,
+    max_failures: int | None = 5,
+    seconds: float | None = None,
+    resume: str | os.PathLike[str] | None = None,
+) -> Result:
+    """Maximize a function within a budget: `minimize` with `direction="maximize"`, and the same arguments."""
+    return minimize(
+        fun,
+        space,
+        budget=budget,
+        direction="maximize",
+        cost=cost,
+        policy=policy,
+        stop=stop,
+        model=model,
+        n_startup_trials=n_startup_trials,
+        seed=seed,
+        n_workers=n_workers,
+        executor=executor,
+        callbacks=callbacks,
+        x0=x0,
+        progress=progress,
+        max_failures=max_failures,
+        seconds=seconds,
+        resume=resume,
+    )
+
+
+def _file(resume: str | os.PathLike[str]) -> Path:
+    if not isinstance(resume, str | os.PathLike) or not str(resume):
+        raise InvalidInputError(f"resume must be the name of a file; got {resume!r}")
+    return Path(resume).absolute()  # the function may change the folder it runs in
+
+
+def _n_succeeded(optimizer: Optimizer) -> int:
+    return sum(trial.state is TrialState.COMPLETE and not trial.external for trial in optimizer.trials)
