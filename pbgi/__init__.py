@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pbgi.errors import (
         BrokenFunctionError,
         InvalidInputError,
+        MissingPackageError,
         NothingLeftError,
         PbgiError,
         StopRun,
@@ -36,6 +37,7 @@ _HOMES = {
     "errors": (
         "BrokenFunctionError",
         "InvalidInputError",
+        "MissingPackageError",
         "NothingLeftError",
         "PbgiError",
         "StopRun",
@@ -71,6 +73,7 @@ __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
     "LogEICC",
     "LogEIPC",
     "MaxTrials",
+    "MissingPackageError",
     "NothingLeftError",
     "Optimizer",
     "PBGI",

@@ -3,6 +3,7 @@
     PbgiError
     ├── BrokenFunctionError (RuntimeError) the function to minimize has failed again and again
     ├── InvalidInputError (ValueError)    an argument breaks a stated rule
+    ├── MissingPackageError (ImportError) an optional package is not installed
     ├── NothingLeftError (RuntimeError)   there is no point left to suggest
     ├── TrialStateError (RuntimeError)    a trial cannot go from the state it is in to the one asked for
     ├── UnknownArgumentError (TypeError)  a keyword argument that nobody knows
@@ -25,6 +26,10 @@ class BrokenFunctionError(PbgiError, RuntimeError):
 
 class InvalidInputError(PbgiError, ValueError):
     """An argument breaks a rule; the message names the argument, the value and the rule."""
+
+
+class MissingPackageError(PbgiError, ImportError):
+    """An optional package is not installed; the message says what to install."""
 
 
 class NothingLeftError(PbgiError, RuntimeError):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from pbgi.errors import MissingPackageError
 from pbgi.history import Trial
 from pbgi.optimizer import Optimizer
 from pbgi.plain import Value
@@ -42,8 +43,10 @@ class Result:
 
     def to_dataframe(self) -> Any:
         """The trials as a pandas DataFrame, a column per parameter; needs pandas."""
-        import pandas as pd
-
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingPackageError("Result.to_dataframe() needs pandas: pip install pandas") from error
         columns = ("number", "state", "value", "cost", "predicted_cost", "external", "message")
         return pd.DataFrame([{**t.params, **{name: getattr(t, name) for name in columns}} for t in self.trials])
 
