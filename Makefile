@@ -19,7 +19,7 @@ demo: .venv/installed-demo
 	$(BIN)/python examples/demo.py --out demo-output
 
 test: .venv/installed-dev
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not slow" -n 3 --dist loadfile
 
 test-slow: .venv/installed-dev
 	$(BIN)/python -m pytest -m slow
