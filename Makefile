@@ -3,12 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test test-slow test-faults check docs format bench paper clean
+.PHONY: help demo test test-slow test-faults test-optuna4 check docs format bench paper clean
 
 help:
 	@echo "make demo    tune a neural network within 60 s of training, beside random search (demo-output/); two or three minutes"
 	@echo "make test    run the tests        make test-slow  the ones that take minutes"
 	@echo "make test-faults   change each message and exit code of the command line, and see a test fail; about an hour"
+	@echo "make test-optuna4  what stands on Optuna, with Optuna 4.5; five minutes"
 	@echo "make check   format, lint, types, import direction, documentation    make format  mend the first two"
 	@echo "make docs    the documentation site, in site/"
 	@echo "make bench   speed, with its targets"
@@ -18,13 +19,16 @@ demo: .venv/installed-demo
 	$(BIN)/python examples/demo.py --out demo-output
 
 test: .venv/installed-dev
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not slow" -n 3 --dist loadfile
 
 test-slow: .venv/installed-dev
 	$(BIN)/python -m pytest -m slow
 
 test-faults: .venv/installed-dev
 	$(BIN)/python tests/mutation_check.py
+
+test-optuna4: .venv-optuna4/installed
+	.venv-optuna4/bin/python -m pytest -m "not slow" -n 2 --dist loadfile tests/cli tests/report tests/integrations/test_optuna*.py tests/integrations/test_postgresql.py
 
 check: .venv/installed-dev docs
 	$(BIN)/ruff format --check .
@@ -50,7 +54,7 @@ paper: .venv/installed-dev
 	$(BIN)/python -m paper table
 
 clean:
-	rm -rf .venv demo-output site
+	rm -rf .venv .venv-optuna4 demo-output site
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -59,4 +63,12 @@ clean:
 .venv/installed-%: pyproject.toml constraints.txt | .venv/bin/python
 	@echo "installing pbgi[$*] into .venv ..."
 	$(PIP) --editable ".[$*]"
+	@touch $@
+
+# The oldest Optuna that is supported, with every other version as pinned.
+.venv-optuna4/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-optuna4
+	grep -v "^optuna==" constraints.txt > .venv-optuna4/constraints.txt
+	.venv-optuna4/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv-optuna4/constraints.txt \
+	  "optuna==4.5.0" --editable ".[plot,postgresql,sklearn]" hypothesis mpmath packaging pandas psutil pytest pytest-xdist
 	@touch $@

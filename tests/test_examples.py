@@ -106,6 +106,7 @@ def test_parallel_with_failures_resumes(tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("ray") is None, reason="needs pbgi[ray]")
 def test_ray_tune(tmp_path):
     out = run("-W", "error", EXAMPLES / "ray_tune.py", "--budget", 6, "--folder", tmp_path / "experiment").stdout
@@ -148,6 +149,7 @@ def test_sklearn_search():
     assert int(n) * float(least) - 0.1 <= float(spent) <= int(n) * float(most) + 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("sklearn") is None or find_spec("matplotlib") is None, reason="needs pbgi[demo]")
 def test_compare_sklearn_runs_and_tells_again_without_running(tmp_path):
     command = ("-W", "error", EXAMPLES / "compare_sklearn.py", "--budget", 1, "--seeds", 1, "--out", tmp_path)

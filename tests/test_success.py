@@ -92,6 +92,7 @@ def test_the_chance_counts_all_trials_and_not_only_those_that_lengths_are_learne
     assert success.chance(np.array([[0.1]]))[0] > 0.9
 
 
+@pytest.mark.slow
 def test_a_tempting_half_where_everything_fails_is_soon_left_alone():
     """At random four of ten trials would lie deep in it. The best point that there is lies at its border."""
     space = {"x": Float(0, 1), "y": Float(0, 1), "z": Float(0, 1)}

@@ -119,6 +119,7 @@ def plainly_connected(server):
     return psycopg.connect(server.url.replace("+psycopg", ""), autocommit=True)
 
 
+@pytest.mark.slow
 def test_no_point_twice_while_connections_are_cut(server, tmp_path):
     job = grid_job(tmp_path, "trials = 40\n")
     workers = [start("tune", job) for _ in range(3)]
