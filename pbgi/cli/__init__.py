@@ -1,4 +1,4 @@
-"""The command line: `pbgi tune | ask | tell | status | best | trials | export | check | report | dashboard | boxes`.
+"""The command line: `pbgi tune | ask | tell | status | best | trials | export | check | report | boxes`.
 
     arguments.py commands.py              what can be typed, and what it does
     toml_file.py job.py placeholders.py   what a job file says
@@ -11,10 +11,7 @@
     running.py overrun.py                 trials under way, ended when a budget of seconds is used up
     ask_tell.py records.py                for scripts
     sound.py check.py                     what the storage hands back is checked; what can be read of a damaged one
-    report.py                             a page about a study
-    dashboard.py dashboard_pages.py       pages that follow a study, in optuna-dashboard
-    live_plots.py plot_process.py         their plots, made by another process
-    web_server.py                         who may ask for them
+    report.py                             a page about a study, once or as its trials end
     boxes.py                              Pandora's Box in TOML
     progress.py masking.py errors.py      what people see; exit codes
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pbgi.cli.errors import ExitCode, InterruptedRunError, JobError, StartError, StorageError, shortened
 from pbgi.cli.masking import STORAGE_VARIABLE, masked
-from pbgi.errors import NothingLeftError, PbgiError
+from pbgi.errors import InvalidInputError, NothingLeftError, PbgiError
 
 
 def run(given: argparse.Namespace) -> int:
@@ -141,23 +141,17 @@ def _write(path: Path, text: bytes) -> None:
 
 
 def _report(given: argparse.Namespace) -> int:
-    from pbgi.cli.report import report
+    from pbgi.checks import require_positive
+    from pbgi.cli.progress import Display
+    from pbgi.cli.report import EVERY, Follower, Request, report
 
-    _print(report(*_found(given), given.output, unit=given.unit))
-    return ExitCode.DONE
-
-
-def _dashboard(given: argparse.Namespace) -> int:
-    from pbgi.cli.dashboard import open_browser, serve
-
-    def ready(address: dict[str, str]) -> None:
-        _print(address)
-        if not given.no_browser:
-            open_browser(address["url"])
-
-    storage, name = _found(given)
-    serve(storage, name, host=given.host, port=given.port, unit=given.unit, ready=ready)
-    return ExitCode.DONE
+    if given.every is not None and not given.follow:
+        raise InvalidInputError(f"--every must go with --follow; got --every {given.every:g} alone")
+    every = EVERY if given.every is None else require_positive("--every", given.every)
+    asked = Request(*_found(given), given.output, given.unit)
+    record, code = Follower(asked, every, Display()).run() if given.follow else (report(asked), ExitCode.DONE)
+    _print(record)
+    return code
 
 
 def _boxes(given: argparse.Namespace) -> int:
@@ -249,6 +243,5 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "export": _export,
     "check": _check,
     "report": _report,
-    "dashboard": _dashboard,
     "boxes": _boxes,
 }

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import optuna
@@ -20,6 +21,7 @@ from processor_seconds import median_seconds
 
 import pbgi
 from pbgi.cli import main
+from pbgi.cli.arguments import parser
 from pbgi.cli.errors import ExitCode
 from pbgi.cli.job import RULES, read_job
 from pbgi.integrations.optuna import PBGISampler, fail_abandoned
@@ -425,7 +427,9 @@ def test_help_is_quick():
     assert median_seconds([*PBGI, "--help"]) < 0.5
 
 
-@pytest.mark.parametrize("command", ["tune", "ask", "tell", "status", "best", "trials", "export", "boxes"])
+@pytest.mark.parametrize(
+    "command", ["tune", "ask", "tell", "status", "best", "trials", "export", "check", "report", "boxes"]
+)
 def test_every_command_has_help(command, capfd):
     with pytest.raises(SystemExit) as ended:
         main([command, "--help"])
@@ -471,6 +475,21 @@ def test_the_page_knows_every_key_and_exit_code():
     assert [key for key in ("parameters", *RULES) if not re.search(rf"^\| `{key}` ", text, re.MULTILINE)] == []
     codes = {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)}
     assert codes == {int(code) for code in ExitCode} | {129}
+
+
+def test_pages_name_commands_and_files_that_are_there():
+    pages = [
+        *PAGE.parent.glob("*.md"),
+        *(PAGE.parents[1] / name for name in ("README.md", "SECURITY.md", "CHANGELOG.md")),
+    ]
+    said = "\n".join(page.read_text() for page in pages)
+    named = set(re.findall(r"(?:^|`|\$ )pbgi ([a-z]+)", said, re.MULTILINE))
+    known = set(next(action for action in parser()._actions if action.dest == "command").choices)
+    assert named == known
+    project = tomllib.loads((PAGE.parents[1] / "pyproject.toml").read_text())["project"]
+    assert set(re.findall(r"pbgi\[(\w+)\]", said)) <= set(project["optional-dependencies"])
+    site = (PAGE.parents[1] / "mkdocs.yml").read_text()
+    assert [gone for gone in ("dashboard.md", "images/dashboard", "optuna_dashboard") if gone in said + site] == []
 
 
 def test_the_jobs_and_problems_of_the_page_are_good(tmp_path, capfd):
