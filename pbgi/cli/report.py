@@ -16,7 +16,7 @@ import optuna
 
 from pbgi.cli import attributes
 from pbgi.cli.errors import ExitCode, JobError, StorageError
-from pbgi.cli.interruption import Interruption
+from pbgi.cli.processes import Interruption
 from pbgi.cli.progress import Display
 from pbgi.cli.storage import Storage
 from pbgi.errors import InvalidInputError

@@ -16,13 +16,20 @@ import pytest
 from cli_runs import processes_with, wait_for
 
 from pbgi.cli.command import Plan, start
-from pbgi.cli.guard import NOTE, Guard, kill_strays
 from pbgi.cli.job import Job
-from pbgi.cli.logs import give_back
-from pbgi.cli.masking import masked
-from pbgi.cli.outcome import read_result, result_in
-from pbgi.cli.private_files import make_folder, open_private, tail, write_json
-from pbgi.cli.processes import _boot_time, identity, is_alive, is_here, is_of_earlier_boot, kill_orphan
+from pbgi.cli.outcome import give_back, read_result, result_in
+from pbgi.cli.private import make_folder, masked, open_private, tail, write_json
+from pbgi.cli.processes import (
+    NOTE,
+    Guard,
+    _boot_time,
+    identity,
+    is_alive,
+    is_here,
+    is_of_earlier_boot,
+    kill_orphan,
+    kill_strays,
+)
 from pbgi.cli.storage import Storage, sqlite_path, url_of_file
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical
@@ -153,7 +160,7 @@ def test_the_guard_is_no_part_of_a_command(tmp_path, monkeypatch):
 
 
 def test_long_logs_keep_both_ends(tmp_path, guard, monkeypatch):
-    monkeypatch.setattr("pbgi.cli.logs.KEPT", 2000)
+    monkeypatch.setattr("pbgi.cli.outcome.KEPT", 2000)
     script = "print('first'); [print(i) for i in range(100000)]; print('{{\"value\": 3}}')"
     running, wait = attempt(tmp_path, guard, sys.executable, "-c", script)
     wait()
@@ -170,7 +177,7 @@ def test_long_logs_keep_both_ends(tmp_path, guard, monkeypatch):
 
 def test_long_logs_give_their_middle_back(tmp_path, monkeypatch):
     """While they are written: what is written next, and what was written last, stay where they are."""
-    monkeypatch.setattr("pbgi.cli.logs.KEPT", 2**20)
+    monkeypatch.setattr("pbgi.cli.outcome.KEPT", 2**20)
     path = tmp_path / "stdout.log"
     with path.open("wb", buffering=0) as log:
         log.write(b"a" * 2**20 + b"b" * 20 * 2**20 + b"c" * 2**20)
