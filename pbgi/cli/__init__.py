@@ -1,22 +1,21 @@
-"""The command line: `pbgi tune | ask | tell | status | best | trials | export | check | report | dashboard | boxes`.
+"""The command line: `pbgi tune | ask | tell | status | best | trials | export | check | report | boxes`.
 
-    arguments.py commands.py              what can be typed, and what it does
-    toml_file.py job.py placeholders.py   what a job file says
-    command.py guard.py processes.py      running a program, and ending it
-    outcome.py logs.py private_files.py   what it reported, what it printed; files that are nobody else's business
-    storage.py study.py attributes.py     the trials, in an Optuna storage
-    faults.py patience.py server.py       which faults pass, how long they are waited for, turns on a database server
-    settings.py suggest.py widening.py    what suggestions depend on; the next one; ranges that have grown
-    tune.py recovery.py interruption.py   the loop, what a crash left, signals
-    running.py overrun.py                 trials under way, ended when a budget of seconds is used up
-    ask_tell.py records.py                for scripts
-    sound.py check.py                     what the storage hands back is checked; what can be read of a damaged one
-    report.py                             a page about a study
-    dashboard.py dashboard_pages.py       pages that follow a study, in optuna-dashboard
-    live_plots.py plot_process.py         their plots, made by another process
-    web_server.py                         who may ask for them
-    boxes.py                              Pandora's Box in TOML
-    progress.py masking.py errors.py      what people see; exit codes
+    arguments.py commands.py     what can be typed, and what it does
+    toml_file.py job.py          what a job file says, and how a program gets its parameters
+    command.py processes.py      running a program, and ending it; the guard; signals
+    outcome.py private.py        what it reported and printed; files and passwords that are nobody else's business
+    storage.py server.py         an Optuna storage; turns on a database server
+    faults.py errors.py          which faults pass, and how long they are waited for; exit codes
+    sound.py check.py            what the storage hands back is checked; what can be read of a damaged one
+    study.py attributes.py       the trials in the storage
+    settings.py suggest.py       what suggestions depend on; the next one
+    widening.py                  ranges that have grown
+    tune.py recovery.py          the loop, and what a crash left
+    overrun.py                   trials under way, ended when a budget of seconds is used up
+    scripts.py                   ask, tell and records of trials
+    progress.py                  what people see while it runs
+    report.py                    a page about a study, once or as its trials end
+    boxes.py                     Pandora's Box in TOML
 
 This module imports next to nothing, so that `pbgi --help` comes at once.
 """

@@ -31,7 +31,6 @@ def parser() -> argparse.ArgumentParser:
     _records(commands)
     _check(commands)
     _report(commands)
-    _dashboard(commands)
     _boxes(commands)
     return top
 
@@ -82,17 +81,10 @@ def _report(commands: Commands) -> None:
         "-o", "--output", type=Path, default=Path("report.html"), help="the file; by default report.html"
     )
     report.add_argument("--unit", default="", help="the unit of costs, such as s or USD")
-
-
-def _dashboard(commands: Commands) -> None:
-    dashboard = _command(commands, "dashboard", "show a study in the browser while it runs; end it with Ctrl-C")
-    _study(dashboard)
-    dashboard.add_argument(
-        "--port", type=int, default=8080, help="where it listens, 8080 by default; 0 for any free one"
+    report.add_argument("--follow", action="store_true", help="write it again as trials end; Ctrl-C ends it")
+    report.add_argument(
+        "--every", type=float, metavar="SECONDS", help="with --follow: between two looks; 10 by default"
     )
-    dashboard.add_argument("--host", default="127.0.0.1", help="listen to other machines; asks for a token")
-    dashboard.add_argument("--unit", default="", help="the unit of costs, such as s or USD")
-    dashboard.add_argument("--no-browser", action="store_true", help="print the address, do not open it")
 
 
 def _boxes(commands: Commands) -> None:

@@ -22,7 +22,7 @@ from optuna.distributions import json_to_distribution
 
 from pbgi.cli import attributes
 from pbgi.cli.errors import StorageError, shortened
-from pbgi.cli.private_files import make_folder
+from pbgi.cli.private import make_folder
 from pbgi.cli.sound import require_sound
 from pbgi.cli.storage import Storage, require_sqlite, url_of_file
 from pbgi.cli.study import StudyBook

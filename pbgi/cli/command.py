@@ -19,14 +19,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pbgi.cli.errors import StartError
-from pbgi.cli.guard import Guard, kill_strays
-from pbgi.cli.job import Job, price_of_second
-from pbgi.cli.logs import condense, give_back
-from pbgi.cli.masking import for_commands
-from pbgi.cli.outcome import LEAST_COST, Outcome, read_result
-from pbgi.cli.placeholders import environment_of, filled, names_in, values_of
-from pbgi.cli.private_files import make_folder, open_private, tail, write_json
-from pbgi.cli.processes import signal_group
+from pbgi.cli.job import Job, environment_of, filled, names_in, price_of_second, values_of
+from pbgi.cli.outcome import LEAST_COST, Outcome, condense, give_back, read_result
+from pbgi.cli.private import for_commands, make_folder, open_private, tail, write_json
+from pbgi.cli.processes import Guard, kill_strays, signal_group
 from pbgi.errors import InvalidInputError
 from pbgi.plain import Value
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from pbgi.cli.errors import ExitCode, InterruptedRunError, JobError, StartError, StorageError, shortened
-from pbgi.cli.masking import STORAGE_VARIABLE, masked
-from pbgi.errors import NothingLeftError, PbgiError
+from pbgi.cli.private import STORAGE_VARIABLE, masked
+from pbgi.errors import InvalidInputError, NothingLeftError, PbgiError
 
 
 def run(given: argparse.Namespace) -> int:
@@ -45,7 +45,7 @@ def _tune(given: argparse.Namespace) -> int:
     from pbgi.checks import require_count, require_positive
     from pbgi.cli.job import read_job
     from pbgi.cli.progress import Display
-    from pbgi.cli.records import standing_record
+    from pbgi.cli.scripts import standing_record
     from pbgi.cli.tune import Tuner, require_runnable
 
     job = read_job(given.job)
@@ -63,14 +63,14 @@ def _tune(given: argparse.Namespace) -> int:
 
 
 def _ask(given: argparse.Namespace) -> int:
-    from pbgi.cli.ask_tell import ask
+    from pbgi.cli.scripts import ask
 
     _print(ask(_book(given)))
     return ExitCode.DONE
 
 
 def _tell(given: argparse.Namespace) -> int:
-    from pbgi.cli.ask_tell import read_told, tell
+    from pbgi.cli.scripts import read_told, tell
 
     if given.trial is None:
         told = read_told(sys.stdin.read())
@@ -82,14 +82,14 @@ def _tell(given: argparse.Namespace) -> int:
 
 
 def _status(given: argparse.Namespace) -> int:
-    from pbgi.cli.records import status_record
+    from pbgi.cli.scripts import status_record
 
     _print(status_record(_book(given, create=False)))
     return ExitCode.DONE
 
 
 def _best(given: argparse.Namespace) -> int:
-    from pbgi.cli.records import best_record
+    from pbgi.cli.scripts import best_record
 
     best = best_record(_book(given, create=False))
     _print(best)
@@ -97,14 +97,14 @@ def _best(given: argparse.Namespace) -> int:
 
 
 def _trials(given: argparse.Namespace) -> int:
-    from pbgi.cli.records import trial_records
+    from pbgi.cli.scripts import trial_records
 
     _print(trial_records(_book(given, create=False).trials()))
     return ExitCode.DONE
 
 
 def _export(given: argparse.Namespace) -> int:
-    from pbgi.cli.records import exported
+    from pbgi.cli.scripts import exported
 
     # UTF-8 in every locale; half a character that a program has reported is written as its code.
     text = exported(_book(given, create=False), given.format).encode(errors="backslashreplace")
@@ -131,7 +131,7 @@ def _check(given: argparse.Namespace) -> int:
 
 
 def _write(path: Path, text: bytes) -> None:
-    from pbgi.cli.private_files import open_private
+    from pbgi.cli.private import open_private
 
     try:
         with open_private(path, os.O_TRUNC) as file:  # the user has named it: a link is meant
@@ -141,23 +141,17 @@ def _write(path: Path, text: bytes) -> None:
 
 
 def _report(given: argparse.Namespace) -> int:
-    from pbgi.cli.report import report
+    from pbgi.checks import require_positive
+    from pbgi.cli.progress import Display
+    from pbgi.cli.report import EVERY, Follower, Request, report
 
-    _print(report(*_found(given), given.output, unit=given.unit))
-    return ExitCode.DONE
-
-
-def _dashboard(given: argparse.Namespace) -> int:
-    from pbgi.cli.dashboard import open_browser, serve
-
-    def ready(address: dict[str, str]) -> None:
-        _print(address)
-        if not given.no_browser:
-            open_browser(address["url"])
-
-    storage, name = _found(given)
-    serve(storage, name, host=given.host, port=given.port, unit=given.unit, ready=ready)
-    return ExitCode.DONE
+    if given.every is not None and not given.follow:
+        raise InvalidInputError(f"--every must go with --follow; got --every {given.every:g} alone")
+    every = EVERY if given.every is None else require_positive("--every", given.every)
+    asked = Request(*_found(given), given.output, given.unit)
+    record, code = Follower(asked, every, Display()).run() if given.follow else (report(asked), ExitCode.DONE)
+    _print(record)
+    return code
 
 
 def _boxes(given: argparse.Namespace) -> int:
@@ -249,6 +243,5 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "export": _export,
     "check": _check,
     "report": _report,
-    "dashboard": _dashboard,
     "boxes": _boxes,
 }

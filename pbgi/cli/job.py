@@ -10,9 +10,16 @@
     epochs = 10                                    # the same in every trial
 
 docs/command-line.md lists every key. Nothing in here runs or writes anything.
+
+A point of the space reaches the program as arguments, environment variables and JSON. A placeholder `{name}` in an
+argument becomes the value of the parameter, inside that one argument: nothing is split, no shell looks at it. `{{` and
+`}}` are braces. Beside the parameters there are `{pbgi.trial}`, the number of the trial, `{pbgi.folder}`, its folder,
+and `{pbgi.params}`, a JSON file with the parameters.
 """
 
+import json
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from pbgi.checks import require_count, require_positive
-from pbgi.cli.placeholders import OWN_PREFIX, names_in
+from pbgi.cli.processes import FOLDER_VARIABLE
 from pbgi.cli.toml_file import TomlFile
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
@@ -332,3 +339,54 @@ RULES: dict[str, Callable[[Any], Any]] = {
     "n_startup_trials": _count,
     "policy": _policy,
 }
+
+
+# Placeholders --------------------------------------------------------------------------------------------------------
+
+
+OWN_PREFIX = "pbgi."
+_TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]", re.DOTALL)
+# What any shell and language can name; parameters with other names are in PBGI_PARAMS alone.
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+def names_in(argument: str) -> list[str]:
+    """The names in an argument, or an `InvalidInputError` for a brace without its twin."""
+    names = []
+    for token in _TOKEN.finditer(argument):
+        if token[0] in ("{", "}"):
+            raise InvalidInputError(f"braces must come in pairs, or doubled; got {argument!r}")
+        if token[1] is not None:
+            names.append(token[1])
+    return names
+
+
+def filled(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
+    """The command with every placeholder replaced."""
+
+    def replaced(token: re.Match[str]) -> str:
+        return token[0][0] if token[1] is None else values[token[1]]
+
+    return [_TOKEN.sub(replaced, argument) for argument in command]
+
+
+def as_text(value: Value) -> str:
+    """A value as an argument: floats in the fewest digits that give them back, true and false as in JSON."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def values_of(params: Mapping[str, Value], number: int, folder: Path, params_file: Path) -> dict[str, str]:
+    """What placeholders stand for."""
+    own = {"trial": str(number), "folder": str(folder), "params": str(params_file)}
+    return {name: as_text(value) for name, value in params.items()} | {OWN_PREFIX + k: v for k, v in own.items()}
+
+
+def environment_of(params: Mapping[str, Value], number: int, folder: Path, params_file: Path) -> dict[str, str]:
+    """The same as environment variables."""
+    named = {f"PBGI_PARAM_{name}": as_text(value) for name, value in params.items() if _PLAIN_NAME.fullmatch(name)}
+    return named | {
+        "PBGI_TRIAL": str(number),
+        FOLDER_VARIABLE: str(folder),
+        "PBGI_PARAMS_FILE": str(params_file),
+        "PBGI_PARAMS": json.dumps(params),
+    }

@@ -1,4 +1,8 @@
-"""A budget of seconds that holds: the commands under way are ended when it is used up.
+"""Trials under way, and a budget of seconds that holds: their commands are ended when it is used up.
+
+Trials of this process are measured, others known by what their workers note in the study. A worker notes when a command
+began and, now and then, how long it has run. In between the command is taken to run on; of one whose worker is silent
+for too long, or has another clock, that is not believed.
 
 A trial is begun if what is expected of it fits what is left, but it may take longer than expected. Then it may use what
 is left of the budget, not what is held for others: it is ended once
@@ -18,12 +22,48 @@ from dataclasses import dataclass
 
 from optuna.trial import FrozenTrial, TrialState
 
+from pbgi.cli import attributes
 from pbgi.cli.command import Attempt
 from pbgi.cli.job import Job, price_of_second
-from pbgi.cli.recovery import earlier
-from pbgi.cli.running import Running, noted_seconds
+from pbgi.cli.recovery import Earlier, earlier
 from pbgi.cli.study import StudyBook
 from pbgi.integrations.optuna.ledger import Account, Ledger, ledger_of, total
+
+# Seconds between two signs of life: a tenth of the time run so far, within these bounds.
+BEAT_SHARE, LEAST_BEAT, MOST_BEAT = 0.1, 1.0, 30.0
+# A sign of life may come so many times as late as it is due before its worker is taken to be gone.
+OVERDUE = 2.0
+
+
+@dataclass(eq=False)
+class Running:
+    """A trial under way in this process."""
+
+    trial: FrozenTrial
+    attempt: Attempt
+    paid: Earlier
+    next_beat: float = LEAST_BEAT
+
+
+def until_next_beat(seconds: float) -> float:
+    """When the next sign of life is due of a command that has run for so many seconds."""
+    return min(max(BEAT_SHARE * seconds, LEAST_BEAT), MOST_BEAT)
+
+
+def noted_seconds(trial: FrozenTrial, now: float) -> tuple[float, bool]:
+    """How long the command of a trial of another process has run at the time `now`, and whether it seems to go on."""
+    command, beat = trial.user_attrs.get(attributes.COMMAND), trial.user_attrs.get(attributes.BEAT)
+    if command is None:  # not begun yet, or run by a script that has asked for it
+        return 0.0, False
+    seconds, noted = 0.0, command["time"]
+    if beat is not None and beat["time"] >= noted:  # else it is of an earlier attempt
+        seconds, noted = beat["seconds"], beat["time"]
+    since, most = now - noted, OVERDUE * until_next_beat(seconds)
+    return seconds + min(max(since, 0.0), most), 0.0 <= since < most
+
+
+# The budget ----------------------------------------------------------------------------------------------------------
+
 
 # Seconds between two looks at the study: a tenth of the time that is left, within these bounds.
 LOOK_SHARE, LEAST_LOOK, MOST_LOOK = 0.1, 0.25, 30.0

@@ -1,20 +1,34 @@
-"""Who runs a trial: processes told apart from their successors of the same number, and groups of them killed.
+"""Processes that run trials: told apart, ended with `pbgi tune` however that ends, and signals to `pbgi` itself.
 
 A process id means something only inside one PID namespace of one boot of one machine: to containers, and to machines
 that share a name, the same number is another process. So a process is known to be dead only by one that runs in the
 same place, and there by its number and the time it started, since numbers are used again. Elsewhere nothing can be said
 of it, but for the processes of an earlier boot.
+
+The guard is a process that outlives `pbgi tune` by a moment, and then kills its commands. `kill -9` and the kernel's
+out-of-memory killer leave a program no time to clean up, and what it started would go on
+costing money. It holds the other end of a pipe. Lines of JSON say which process groups are under way; when the
+pipe closes, those left over are killed, and when that was is noted beside their logs, since it says what they cost. It
+is this file, run as a script: so nothing of pbgi is imported here.
+
+A program may start others in a session of their own (`setsid`, daemons), out of reach of a signal to its group. Those
+are known by their environment, which has the folder of the trial.
+
+Signals are noticed between two steps instead of in the middle of one.
 """
 
 import contextlib
+import json
 import os
 import signal
 import socket
 import subprocess
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from types import FrameType, TracebackType
+from typing import IO, Any
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _MACHINE = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
@@ -117,3 +131,148 @@ def kill_orphan(who: Mapping[str, Any]) -> bool:
             break
         time.sleep(0.02)
     return True
+
+
+# The guard -----------------------------------------------------------------------------------------------------------
+
+
+NOTE = "killed.json"
+FOLDER_VARIABLE = "PBGI_FOLDER"
+ROUNDS, PAUSE = 50, 0.02  # a program that starts others may be quicker than we are, but not for ever
+
+
+class Guard:
+    """The near end of the pipe."""
+
+    def __init__(self) -> None:
+        # A session of its own: Ctrl-C in the terminal is not meant for it.
+        self._process = subprocess.Popen(  # noqa: S603 (this file)
+            [sys.executable, "-I", "-S", __file__],
+            # Of a command that runs `pbgi tune` itself it is no part: it must live to end what that has started.
+            env={name: value for name, value in os.environ.items() if name != FOLDER_VARIABLE},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def watch(self, pid: int, folder: Path) -> None:
+        """Kill this group when I die, and note in the folder when that was."""
+        self._say({"watch": pid, "folder": str(folder)})
+
+    def release(self, pid: int) -> None:
+        """The group is gone."""
+        self._say({"release": pid})
+
+    def close(self) -> None:
+        """No longer needed; a group still watched is killed."""
+        with contextlib.suppress(OSError):
+            self._pipe.close()
+        self._process.wait()
+
+    def _say(self, line: dict[str, int | str]) -> None:
+        with contextlib.suppress(OSError):  # without its guard a run goes on
+            self._pipe.write(json.dumps(line).encode() + b"\n")
+            self._pipe.flush()
+
+    @property
+    def _pipe(self) -> IO[bytes]:
+        if self._process.stdin is None:
+            raise OSError("the guard has no pipe")
+        return self._process.stdin
+
+
+def main() -> None:
+    """Read until the pipe closes, then kill what is left."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    watched: dict[int, str] = {}
+    for line in sys.stdin:
+        with contextlib.suppress(ValueError):  # half a line, if the end came while it was written
+            said = json.loads(line)
+            watched.pop(said.get("release", 0), None)
+            watched |= {said["watch"]: said["folder"]} if "watch" in said else {}
+    for pid, folder in watched.items():
+        with contextlib.suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)
+        kill_strays(folder)
+        with contextlib.suppress(OSError):
+            _note(Path(folder) / NOTE, pid)
+
+
+def kill_strays(folder: str) -> None:
+    """Kill what the command of the trial with this folder has started, in whatever session."""
+    for _ in range(ROUNDS):
+        if not sum(_killed(int(entry.name), folder) for entry in Path("/proc").glob("[1-9]*")):
+            return
+        time.sleep(PAUSE)
+
+
+def _killed(pid: int, folder: str) -> bool:
+    """Whether a process was one of them, and got the signal."""
+    if pid == os.getpid():
+        return False
+    with contextlib.suppress(OSError, AttributeError):  # it is gone, or somebody else's, or this is not Linux
+        handle = os.pidfd_open(pid)  # so that its number cannot become another's meanwhile
+        try:
+            if f"{FOLDER_VARIABLE}={folder}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+                return True
+        finally:
+            os.close(handle)
+    return False
+
+
+def _note(path: Path, pid: int) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
+        json.dump({"pid": pid, "time": time.time()}, file)
+
+
+# Signals -------------------------------------------------------------------------------------------------------------
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interruption:
+    """While inside, a signal is remembered, and `woken` is called; from the second one on, `hurried`.
+
+    Attributes:
+        signal: The first signal that came, or None.
+    """
+
+    def __init__(self, woken: Callable[[], None], hurried: Callable[[], None]) -> None:
+        self.signal: signal.Signals | None = None
+        self._woken, self._hurried = woken, hurried
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> "Interruption":
+        for number in SIGNALS:
+            before = signal.getsignal(number)
+            if before is not signal.SIG_IGN:  # nohup asks not to be bothered
+                self._before[number] = before
+                signal.signal(number, self._notice)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)
+
+    def _notice(self, number: int, _frame: FrameType | None) -> None:
+        if self.signal is None:
+            self.signal = signal.Signals(number)
+            self._woken()
+        else:
+            self._hurried()
+
+    @property
+    def reason(self) -> str:
+        """The signal in words."""
+        words = {signal.SIGINT: "interrupted by Ctrl-C", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
+        return "" if self.signal is None else words[self.signal]
+
+
+if __name__ == "__main__":
+    main()

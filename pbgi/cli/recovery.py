@@ -19,11 +19,10 @@ from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.cli import attributes
 from pbgi.cli.command import priced
-from pbgi.cli.guard import NOTE, kill_strays
 from pbgi.cli.job import Job
 from pbgi.cli.outcome import LEAST_COST, Outcome
-from pbgi.cli.private_files import tail
-from pbgi.cli.processes import identity, is_alive, is_here, is_of_earlier_boot, kill_orphan
+from pbgi.cli.private import tail
+from pbgi.cli.processes import NOTE, identity, is_alive, is_here, is_of_earlier_boot, kill_orphan, kill_strays
 from pbgi.cli.sound import is_amount
 from pbgi.cli.study import StudyBook, predicted_cost
 from pbgi.integrations.optuna.ledger import total

@@ -19,7 +19,7 @@ from typing import Any
 import sqlalchemy
 from optuna.storages import RDBStorage
 
-from pbgi.cli.patience import Haste
+from pbgi.cli.faults import Haste
 
 # Seconds until a connection is made; until one is given up on which the server does not answer.
 CONNECT, SILENT = 5, 30

@@ -19,10 +19,8 @@ import sqlalchemy
 from optuna.storages import RDBStorage
 
 from pbgi.cli.errors import DamagedError, StorageBusyError, StorageError, shortened
-from pbgi.cli.faults import passes
-from pbgi.cli.masking import masked
-from pbgi.cli.patience import HASTE, Haste, Patience
-from pbgi.cli.private_files import make_folder, open_lock, touch_private
+from pbgi.cli.faults import HASTE, Haste, Patience, passes
+from pbgi.cli.private import make_folder, masked, open_lock, touch_private
 from pbgi.cli.server import Lines, NotNowError, engine_options, turn
 from pbgi.errors import InvalidInputError, PbgiError
 

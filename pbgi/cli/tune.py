@@ -17,16 +17,13 @@ from optuna.trial import FrozenTrial, TrialState
 from pbgi.cli import attributes
 from pbgi.cli.command import GRACE, Attempt, Plan, start
 from pbgi.cli.errors import ExitCode, InterruptedRunError, JobError, StartError, StorageError
-from pbgi.cli.guard import Guard
-from pbgi.cli.interruption import Interruption
 from pbgi.cli.job import Job
 from pbgi.cli.outcome import LEAST_COST, Outcome
-from pbgi.cli.overrun import BudgetWatch
-from pbgi.cli.private_files import write_json
-from pbgi.cli.processes import identity
+from pbgi.cli.overrun import BudgetWatch, Running, until_next_beat
+from pbgi.cli.private import write_json
+from pbgi.cli.processes import Guard, Interruption, identity
 from pbgi.cli.progress import Display, Standing, standing
 from pbgi.cli.recovery import RESULT, Earlier, earlier, folder_of, recover
-from pbgi.cli.running import Running, until_next_beat
 from pbgi.cli.settings import StudySettings
 from pbgi.cli.study import StudyBook, predicted_cost
 from pbgi.cli.suggest import hand_out

@@ -1,8 +1,10 @@
 """The report: one HTML page with the result in words, the plots and all trials.
 
 The page holds all it needs, Plotly's script included, and its policy (`Content-Security-Policy`) lets it load nothing.
-Only the two scripts whose digests the policy names may run, so that a name which got through as markup could still do
+Only the scripts whose digests the policy names may run, so that a name which got through as markup could still do
 nothing. Text from users is escaped wherever it stands; data of figures are JSON in which no tag can begin.
+
+A page about a run that goes on loads itself again (`follow.js`), from its own file: still nothing is asked of a server.
 """
 
 import base64
@@ -11,6 +13,7 @@ import html
 import os
 import tempfile
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
@@ -50,35 +53,71 @@ def write_report(source: Source, path: str | os.PathLike[str], *, unit: str = ""
     """
     if not isinstance(title, str):
         raise InvalidInputError(f"title must be a str; got {title!r}")
-    target = Path(path)
-    page = report_page(subject_of(source, unit=unit), title).encode("utf-8")
-    _write_whole(target, page)
-    return target
+    return draw_page(subject_of(source, unit=unit), title).write(path)
 
 
-def report_page(subject: Subject, title: str = "") -> str:
-    """The page as text."""
-    script, plotly = files("pbgi.report").joinpath("page.js").read_text("utf-8"), get_plotlyjs()
-    style = files("pbgi.report").joinpath("page.css").read_text("utf-8")
-    heading = _escaped(title or (f"Report on {subject.name}" if subject.name else "Report on a search"))
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en"><head><meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_policy(plotly, script)}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            f"<title>{heading}</title>",
-            f"<style>\n{style}</style></head>",
-            f"<body><main><h1>{heading}</h1>",
-            _summary(subject),
-            "<noscript><p class=noscript>The plots need JavaScript; all else can be read without it.</p></noscript>",
-            *(_figure(i, plot, drawn) for i, (plot, drawn) in enumerate(_plots(subject))),
-            _trials(subject),
-            f"<footer>Made by pbgi {__version__} on {datetime.now():%Y-%m-%d %H:%M}.</footer>",
-            f"</main><script>{plotly}</script><script>{script}</script></body></html>\n",
-        ]
-    )
+def draw_page(subject: Subject, title: str = "") -> "Page":
+    """The page, with all its plots made."""
+    heading = title or (f"Report on {subject.name}" if subject.name else "Report on a search")
+    parts = [
+        _summary(subject),
+        "<noscript><p class=noscript>The plots need JavaScript; all else can be read without it.</p></noscript>",
+        *(_figure(i, plot, drawn) for i, (plot, drawn) in enumerate(_plots(subject))),
+        _trials(subject),
+        f"<footer>Made by pbgi {__version__} on {datetime.now():%Y-%m-%d %H:%M}.</footer>",
+    ]
+    return Page(_escaped(heading), "\n".join(parts))
+
+
+@dataclass(frozen=True)
+class Page:
+    """A report whose plots are made, which is what takes time.
+
+    Attributes:
+        heading: At the top, as HTML.
+        body: All that follows, as HTML.
+    """
+
+    heading: str
+    body: str
+
+    def write(self, path: str | os.PathLike[str], *, every: float | None = None) -> Path:
+        """Write it to a file, whole or not at all; see `html` for `every`."""
+        target = Path(path)
+        _write_whole(target, self.html(every=every).encode("utf-8"))
+        return target
+
+    def html(self, *, every: float | None = None) -> str:
+        """The page as text.
+
+        Args:
+            every: Seconds after which it loads itself again; None: never.
+        """
+        scripts = [get_plotlyjs(), _part("page.js"), *([] if every is None else [_part("follow.js")])]
+        reload, note = ("", "") if every is None else (f' data-every="{every:g}"', _follow_note(every))
+        return "\n".join(
+            [
+                "<!doctype html>",
+                f'<html lang="en"{reload}><head><meta charset="utf-8">',
+                f'<meta http-equiv="Content-Security-Policy" content="{_policy(*scripts)}">',
+                '<meta name="viewport" content="width=device-width, initial-scale=1">',
+                '<meta name="color-scheme" content="light dark">',
+                f"<title>{self.heading}</title>",
+                f"<style>\n{_part('page.css')}</style></head>",
+                f"<body><main><h1>{self.heading}</h1>{note}",
+                self.body,
+                f"</main>{''.join(f'<script>{script}</script>' for script in scripts)}</body></html>\n",
+            ]
+        )
+
+
+def _part(name: str) -> str:
+    return files("pbgi.report").joinpath(name).read_text("utf-8")
+
+
+def _follow_note(every: float) -> str:
+    """What the reader is told of a page that loads itself again."""
+    return f'<p class="how">The run goes on: this page loads itself again every {every:g} seconds.</p>'
 
 
 # The parts -----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from cli_runs import ECHO, assert_sound, trials_in, write_job
 
 from pbgi.cli import command, main
-from pbgi.cli.guard import Guard
+from pbgi.cli.processes import Guard
 
 SPACE = "[parameters]\nx = { low = 0.0, high = 1.0 }\n"
 

@@ -6,6 +6,7 @@ from browser import new_tab as new_tab
 from report_runs import HOSTILE, ODD, hostile_study, ordinary, random_study
 
 from pbgi.report import write_report
+from pbgi.report.page import draw_page
 from pbgi.report.plots import drawn_plots
 from pbgi.report.source import subject_of
 from pbgi.report.wording import text
@@ -140,3 +141,37 @@ def test_without_scripts_the_words_and_the_table_are_there(browser, subject, tmp
     assert page.locator(".noscript").is_visible()
     assert page.locator(".card").count() == 3
     context.close()
+
+
+EVERY = 0.5  # seconds
+LOADED = "performance.timeOrigin"
+
+
+def test_a_page_that_follows_a_run_loads_itself_again(tab, subject, tmp_path):
+    """At the place where one was; not while it is in use; and the last one stays."""
+    path = tmp_path / "report.html"
+    draw_page(subject, "first").write(path, every=EVERY)
+    tab.page.goto(path.as_uri())
+    wait_for_drawn(tab.page, "first")
+    tab.page.evaluate("scrollTo(0, 700)")
+    draw_page(subject, "second").write(path, every=EVERY)
+    wait_for_drawn(tab.page, "second")
+    assert tab.page.evaluate("scrollY") == 700
+
+    tab.page.mouse.move(300, 300)
+    loaded = tab.page.evaluate(LOADED)
+    tab.page.wait_for_timeout(4 * 1000 * EVERY)
+    assert tab.page.evaluate(LOADED) == loaded
+
+    draw_page(subject, "last").write(path)
+    wait_for_drawn(tab.page, "last")
+    loaded = tab.page.evaluate(LOADED)
+    tab.page.wait_for_timeout(8 * 1000 * EVERY)
+    assert tab.page.evaluate(LOADED) == loaded
+    assert tab.troubles == []
+
+
+def wait_for_drawn(page, heading):
+    """Until the first plot is there; by the elements alone, for the page lets nobody evaluate a condition twice."""
+    page.get_by_role("heading", name=heading, exact=True).wait_for(timeout=60_000)
+    page.locator(".plot[data-drawn]").first.wait_for(timeout=60_000)

@@ -13,9 +13,13 @@ from report_runs import HOSTILE, ODD, hostile_study, lucky, ordinary, random_stu
 
 import pbgi
 from pbgi.report import figures, write_report
-from pbgi.report.page import report_page
+from pbgi.report.page import draw_page
 from pbgi.report.source import subject_of
 from pbgi.report.wording import number, text
+
+
+def report_page(subject, title=""):
+    return draw_page(subject, title).html()
 
 
 class Page(HTMLParser):
@@ -109,7 +113,9 @@ def test_nothing_is_loaded_from_anywhere(written):
     assert "@import" not in style
 
 
-def test_the_policy_allows_these_scripts_and_nothing_else(written):
+@pytest.mark.parametrize(("every", "n_scripts"), [(None, 2), (10.0, 3)])
+def test_the_policy_allows_these_scripts_and_nothing_else(subject, every, n_scripts):
+    written = draw_page(subject).html(every=every)
     page = Page(written)
     policy = next(value for name, value in page.attributes if name == "content" and "default-src" in value)
     assert "default-src 'none'" in policy
@@ -118,10 +124,20 @@ def test_the_policy_allows_these_scripts_and_nothing_else(written):
     run = [body for attrs, body in page.scripts if not attrs]
     digests = [base64.b64encode(hashlib.sha256(body.encode()).digest()).decode() for body in run]
     assert re.findall(r"'sha256-([^']+)'", policy) == digests
-    assert len(run) == 2
+    assert len(run) == n_scripts
     assert [name for name, _ in page.attributes if name.startswith("on")] == []
     # A rule for scripts comes before whatever it should hold for.
     assert written.index("Content-Security-Policy") < written.index("<script")
+
+
+def test_a_page_loads_itself_again_only_if_it_is_to(subject):
+    drawn = draw_page(subject)
+    plain, following = Page(drawn.html()), Page(drawn.html(every=2.5))
+    assert ("data-every", "2.5") in following.attributes
+    assert "every 2.5 seconds" in following.text
+    assert "data-every" not in dict(plain.attributes)
+    assert "loads itself" not in plain.text
+    assert not any("location.reload" in body for attrs, body in plain.scripts if not attrs and len(body) < 10_000)
 
 
 def test_hostile_names_stay_text():

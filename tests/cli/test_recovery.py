@@ -123,7 +123,7 @@ def test_an_orphan_is_killed_by_the_next_run(tmp_path):
     job = slow_job(tmp_path, "trials = 1\n", marker, seconds=120)
     worker = start("tune", job)
     wait_for(lambda: _noted(tmp_path, "pbgi:command"))
-    for guard in [p for p in processes_with("guard.py") if p.ppid() == worker.pid]:
+    for guard in [p for p in processes_with("cli/processes.py") if p.ppid() == worker.pid]:
         guard.kill()
     worker.kill()
     worker.communicate()

@@ -5,27 +5,18 @@ import io
 import json
 import math
 import os
-import re
 import stat
 import subprocess
-import sys
-import time
-from pathlib import Path
 
 import optuna
 import pytest
 from cli_runs import ECHO, PBGI, engine_trials, run, trials_in, write_job
 from command_line import said
-from processor_seconds import median_seconds
 
 import pbgi
 from pbgi.cli import main
-from pbgi.cli.errors import ExitCode
-from pbgi.cli.job import RULES, read_job
+from pbgi.cli.job import read_job
 from pbgi.integrations.optuna import PBGISampler, fail_abandoned
-from pbgi.pandora import Box, Discrete, Gaussian, solve
-
-PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
 
 
 def test_ask_and_tell(tmp_path, capfd):
@@ -350,135 +341,3 @@ def test_a_storage_beside_the_job(tmp_path, capfd, monkeypatch):
     assert (tmp_path / "mine.db").exists()
     said(capfd, "ask", job, "--storage", "sqlite:///here.db")
     assert (tmp_path / "sub" / "here.db").exists()
-
-
-# Boxes ---------------------------------------------------------------------------------------------------------------
-
-BOXES = """
-budget = 200.0
-[[box]]
-name = "Steady & Sons"
-cost = 90.0
-reward = { gaussian = [62.0, 4.0] }
-[[box]]
-cost = 180.0
-reward = { values = [20.0, 105.0], probabilities = [0.8, 0.2] }
-[[box]]
-cost = { gamma = { a = 2.0, scale = 30.0 } }
-[box.reward]
-samples = [48.0, 57.0, 61.0, 66.0, 72.0]
-"""
-
-
-def test_boxes(tmp_path, capfd):
-    path = write_job(tmp_path, BOXES, "boxes.toml")
-    boxes = [Box(Gaussian(62, 4), 90), Box(Discrete([20, 105], [0.8, 0.2]), 180), Box([48, 57, 61, 66, 72], 60)]
-    plan = solve(boxes, budget=200)
-    found = said(capfd, "boxes", path)
-    assert [entry["box"] for entry in found["order"]] == list(plan.order)
-    assert [entry["index"] for entry in found["order"]] == pytest.approx([plan.indices[i] for i in plan.order])
-    assert {entry["name"] for entry in found["order"]} == {"Steady & Sons", "box 1", "box 2"}
-    for key in ("value", "spend", "net", "cost_scale", "go_on_probability", "slack"):
-        assert found[key] == pytest.approx(getattr(plan, key))
-    rich = said(capfd, "boxes", path, "--budget", 330)
-    assert rich["slack"] is True
-    # A Gaussian prize has no bound; the others are worth their largest value.
-    assert {entry["box"]: entry["index"] for entry in rich["order"]} == {0: None, 1: 105.0, 2: 72.0}
-    game = said(capfd, "boxes", path, "--play", 0)["game"]
-    assert game == said(capfd, "boxes", path, "--play", 0)["game"]
-    assert game["spent"] == pytest.approx(sum(opening["cost"] for opening in game["openings"]))
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("", "box: there must be at least one [[box]]"),
-        ("[[box]]\ncost = 1\n", ":1: box[0]: needs a reward"),
-        ("[[box]]\ncost = -1\nreward = { gaussian = [0.0, 1.0] }\n", ":1: box[0]: cost must be positive"),
-        (BOXES + "[[box]]\ncost = 1\nreward = { gauss = [1] }\n", ":16: box[3].reward: must be gaussian"),
-        (BOXES + "[[box]]\ncost = 1\nreward = { samples = [] }\n", ":14: box[3]"),
-        (BOXES.replace("0.8", "0.9"), ":9: box[1].reward: probabilities must sum to one"),
-        (BOXES.replace("a = 2.0", "b = 2.0"), ":11: box[2].cost"),
-        (BOXES.replace("200.0", "20.0"), ":2: budget: budget must be at least the cost of the cheapest box"),
-        ("color = 1\n" + BOXES, ":1: color: no such key"),
-        ("cost_scale = 1\n" + BOXES, "give cost_scale or budget, not both"),
-        ("[[box]]\ncost = 1\nreward = { test = [1] }\n", ":3: box[0].reward: must be gaussian"),
-    ],
-)
-def test_mistakes_in_boxes(tmp_path, capfd, text, says):
-    path = write_job(tmp_path, text, "boxes.toml")
-    err = said(capfd, "boxes", path, status=2)
-    assert err.startswith(f"pbgi: {path}")
-    assert says in err
-
-
-# The whole -----------------------------------------------------------------------------------------------------------
-
-
-def test_help_needs_next_to_nothing():
-    code = "import sys, pbgi.cli\ntry: pbgi.cli.main(['--help'])\nexcept SystemExit: print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
-    assert not {"numpy", "optuna", "scipy", "sqlalchemy"} & set(loaded)
-
-
-def test_help_is_quick():
-    assert median_seconds([*PBGI, "--help"]) < 0.5
-
-
-@pytest.mark.parametrize("command", ["tune", "ask", "tell", "status", "best", "trials", "export", "boxes"])
-def test_every_command_has_help(command, capfd):
-    with pytest.raises(SystemExit) as ended:
-        main([command, "--help"])
-    assert ended.value.code == 0
-    assert "usage: pbgi" in capfd.readouterr().out
-
-
-@pytest.mark.parametrize("arguments", [[], ["tun"], ["tune"], ["status", "a", "b"], ["tell", "a", "x"]])
-def test_bad_usage(arguments, capfd):
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 2
-    assert "usage: pbgi" in capfd.readouterr().err
-
-
-def test_a_mistake_of_ours_shows_no_password(tmp_path, capfd, monkeypatch):
-    def broken(*_):
-        raise ZeroDivisionError("postgresql://me:s3cr3t@host/db")
-
-    monkeypatch.setattr("pbgi.cli.job.read_job", broken)
-    assert main(["status", str(tmp_path / "job.toml")]) == 70
-    err = capfd.readouterr().err
-    assert "ZeroDivisionError" in err
-    assert "s3cr3t" not in err
-
-
-def test_a_closed_pipe_is_no_drama(tmp_path):
-    job = write_job(tmp_path, "trials = 1\n" + ECHO)
-    run("tune", job)
-    worker = subprocess.Popen([*PBGI, "trials", job], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    worker.stdout.close()
-    time.sleep(0.05)
-    assert "Traceback" not in worker.stderr.read()
-    worker.stderr.close()
-    worker.wait()
-
-
-# The page ------------------------------------------------------------------------------------------------------------
-
-
-def test_the_page_knows_every_key_and_exit_code():
-    text = PAGE.read_text()
-    assert [key for key in ("parameters", *RULES) if not re.search(rf"^\| `{key}` ", text, re.MULTILINE)] == []
-    codes = {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)}
-    assert codes == {int(code) for code in ExitCode} | {129}
-
-
-def test_the_jobs_and_problems_of_the_page_are_good(tmp_path, capfd):
-    blocks = re.findall(r"^```toml\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    jobs = [block for block in blocks if "[parameters]" in block]
-    assert len(blocks) - len(jobs) == 1
-    for text in jobs:
-        read_job(write_job(tmp_path, text))
-    (problem,) = [block for block in blocks if block not in jobs]
-    assert said(capfd, "boxes", write_job(tmp_path, problem, "boxes.toml"))["order"]
-    assert (PAGE.parent.parent / "examples" / "tune" / "job.toml").read_text() in blocks

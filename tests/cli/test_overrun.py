@@ -12,9 +12,8 @@ from command_line import said
 
 from pbgi.cli import main
 from pbgi.cli.job import read_job
-from pbgi.cli.overrun import Share, seconds_left
+from pbgi.cli.overrun import Share, noted_seconds, seconds_left
 from pbgi.cli.processes import identity
-from pbgi.cli.running import noted_seconds
 from pbgi.cli.storage import Storage, url_of_file
 from pbgi.cli.study import StudyBook
 from pbgi.cli.suggest import optimizer_of
