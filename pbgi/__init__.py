@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pbgi.parameter import Categorical, Float, Integer
     from pbgi.policy import EI, EIPC, PBGI, PBGID, UCB, LogEI, LogEICC, LogEIPC, RandomSearch, Thompson
     from pbgi.run import Result, minimize
+    from pbgi.settings import Settings
     from pbgi.space import Space
     from pbgi.stopping import BudgetSpent, GittinsStop, MaxTrials, StopReason
 
@@ -48,6 +49,7 @@ _HOMES = {
     "parameter": ("Categorical", "Float", "Integer"),
     "policy": ("EI", "EIPC", "PBGI", "PBGID", "UCB", "LogEI", "LogEICC", "LogEIPC", "RandomSearch", "Thompson"),
     "run": ("Result", "minimize"),
+    "settings": ("Settings",),
     "space": ("Space",),
     "stopping": ("BudgetSpent", "GittinsStop", "MaxTrials", "StopReason"),
 }
@@ -76,6 +78,7 @@ __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
     "PbgiError",
     "RandomSearch",
     "Result",
+    "Settings",
     "Space",
     "StopReason",
     "Thompson",
