@@ -4,7 +4,7 @@
     toml_file.py job.py placeholders.py   what a job file says
     command.py guard.py processes.py      running a program, and ending it
     outcome.py logs.py private_files.py   what it reported, what it printed; files that are nobody else's business
-    storage.py study.py attributes.py     the trials, in an Optuna storage
+    storage.py study.py                   the trials, in an Optuna storage
     faults.py patience.py server.py       which faults pass, how long they are waited for, turns on a database server
     settings.py suggest.py widening.py    what suggestions depend on; the next one; ranges that have grown
     tune.py recovery.py interruption.py   the loop, what a crash left, signals

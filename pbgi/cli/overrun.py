@@ -23,7 +23,7 @@ from pbgi.cli.job import Job, price_of_second
 from pbgi.cli.recovery import earlier
 from pbgi.cli.running import Running, noted_seconds
 from pbgi.cli.study import StudyBook
-from pbgi.integrations.optuna.ledger import Account, Ledger, ledger_of, total
+from pbgi.study.ledger import Account, Ledger, ledger_of, total
 
 # Seconds between two looks at the study: a tenth of the time that is left, within these bounds.
 LOOK_SHARE, LEAST_LOOK, MOST_LOOK = 0.1, 0.25, 30.0

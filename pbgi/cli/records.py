@@ -9,12 +9,12 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.cli import attributes
 from pbgi.cli.progress import Standing, standing
 from pbgi.cli.study import StudyBook, predicted_cost
 from pbgi.cli.suggest import recommended_of
-from pbgi.integrations.optuna.ledger import ledger_of
 from pbgi.prediction import Recommendation
+from pbgi.study import attributes
+from pbgi.study.ledger import ledger_of
 
 STATES = {
     TrialState.RUNNING: "running",

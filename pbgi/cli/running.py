@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from optuna.trial import FrozenTrial
 
-from pbgi.cli import attributes
 from pbgi.cli.command import Attempt
 from pbgi.cli.recovery import Earlier
+from pbgi.study import attributes
 
 # Seconds between two signs of life: a tenth of the time run so far, within these bounds.
 BEAT_SHARE, LEAST_BEAT, MOST_BEAT = 0.1, 1.0, 30.0
