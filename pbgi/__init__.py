@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pbgi.parameter import Categorical, Float, Integer
     from pbgi.policy import EI, EIPC, PBGI, PBGID, UCB, LogEI, LogEICC, LogEIPC, RandomSearch, Thompson
     from pbgi.run import Result, maximize, minimize
+    from pbgi.settings import Settings
     from pbgi.space import Space
     from pbgi.stopping import BudgetSpent, GittinsStop, MaxTrials, StopReason
 
@@ -52,6 +53,7 @@ _HOMES = {
     "parameter": ("Categorical", "Float", "Integer"),
     "policy": ("EI", "EIPC", "PBGI", "PBGID", "UCB", "LogEI", "LogEICC", "LogEIPC", "RandomSearch", "Thompson"),
     "run": ("Result", "maximize", "minimize"),
+    "settings": ("Settings",),
     "space": ("Space",),
     "stopping": ("BudgetSpent", "GittinsStop", "MaxTrials", "StopReason"),
 }
@@ -81,6 +83,7 @@ __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
     "PbgiError",
     "RandomSearch",
     "Result",
+    "Settings",
     "Space",
     "StopReason",
     "StopRun",

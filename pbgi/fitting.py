@@ -4,7 +4,7 @@ Hyperparameters, and how many trials they were fitted to, are in the records of 
 one ended, whichever process made it, and a fit that would change little is left out.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,16 +17,13 @@ from pbgi.gp.warp import IDENTITY, Warp, fit_warp
 from pbgi.history import Trial
 from pbgi.model import MOST_VALUES, Model, fit_model, last_noted, last_number, noted, seen_by_model
 from pbgi.notes import COST_MODEL, COST_MODEL_SIZE, VALUE_MODEL, VALUE_MODEL_SIZE, Note
-from pbgi.settings import Settings
+from pbgi.state import RunState
 
 # From so many values on the model is fitted anew only when there are this many times as many as at its last fit, or
 # something better than it had seen: by then a fit changes little, and at n = 1000 it is six sevenths of a suggestion.
 MANY_VALUES, VALUE_REFIT = 250, 1.02
 # How costs vary is soon known: fitting it at every step would take a fifth of the time of a suggestion.
 COST_REFIT = 1.1
-
-Rows = Callable[[tuple[Trial, ...]], Floats]
-"""The points of trials in the unit cube, (n, d)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,20 +45,21 @@ class FittedValues:
     notes: Mapping[str, Note]
 
 
-def fit_values(settings: Settings, trials: tuple[Trial, ...], completed: tuple[Trial, ...], rows: Rows) -> FittedValues:
+def fit_values(state: RunState) -> FittedValues:
     """Fit the model of values to completed trials."""
-    kind, start = settings.model, last_noted(trials, VALUE_MODEL, settings.space.dimension)
-    n_fitted = int(last_number(trials, VALUE_MODEL_SIZE, 0.0))
-    due = start is None or refit_is_due(larger_is_better(completed, settings.sign), n_fitted)
+    completed = state.completed
+    kind, start = state.settings.model, last_noted(state.trials, VALUE_MODEL, state.space.dimension)
+    n_fitted = int(last_number(state.trials, VALUE_MODEL_SIZE, 0.0))
+    due = start is None or refit_is_due(larger_is_better(completed, state.sign), n_fitted)
     if not due and isinstance(kind, GPConfig) and kind.hyperparameters is None:
         kind = replace(kind, hyperparameters=start)
-    seen = seen_by_model(completed, settings.sign)
-    X, values = rows(seen), larger_is_better(seen, settings.sign)
+    seen = seen_by_model(completed, state.sign)
+    X, values = state.points(seen), larger_is_better(seen, state.sign)
     warps = isinstance(kind, GPConfig) and kind.outputs == "warped"
     warp = fit_warp(values) if warps else IDENTITY
     # Rounded, so that what the model sees of a * y + b is what it sees of y, bit for bit.
     warped = rounded(warp.to_warped(values)) if warps else values
-    model = fit_model(kind, X, warped, categorical=settings.space.categorical, start=start)
+    model = fit_model(kind, X, warped, categorical=state.space.categorical, start=start)
     found = noted(model.hyperparameters)
     size = float(len(completed) if due else n_fitted)
     return FittedValues(
@@ -82,27 +80,22 @@ def larger_is_better(completed: tuple[Trial, ...], sign: float) -> Floats:
     return np.array([sign * (t.value or 0.0) for t in completed])
 
 
-def fit_costs(settings: Settings, trials: tuple[Trial, ...], rows: Rows) -> CostModel:
+def fit_costs(state: RunState) -> CostModel:
     """Fit the model of costs to what was paid."""
-    paid = paid_trials(trials)
-    kind = settings.cost or (LearnedCost() if paid else UniformCost())
-    start = last_noted(trials, COST_MODEL, settings.space.dimension)
-    due = len(paid) >= COST_REFIT * last_number(trials, COST_MODEL_SIZE, 0.0)
+    paid = state.paid
+    kind = state.settings.cost or (LearnedCost() if paid else UniformCost())
+    start = last_noted(state.trials, COST_MODEL, state.space.dimension)
+    due = len(paid) >= COST_REFIT * last_number(state.trials, COST_MODEL_SIZE, 0.0)
     config = GPConfig() if due else GPConfig(hyperparameters=start)
     seen = paid[-MOST_VALUES:]
-    return kind.fit(settings.space, rows(seen), np.array([t.cost for t in seen], float), config, start)
+    return kind.fit(state.space, state.points(seen), np.array([t.cost for t in seen], float), config, start)
 
 
-def cost_notes(settings: Settings, trials: tuple[Trial, ...], cost: CostModel) -> dict[str, Note]:
+def cost_notes(state: RunState, cost: CostModel) -> dict[str, Note]:
     """The hyperparameters of the cost, and how many costs they were fitted to."""
     found = noted(cost.hyperparameters)
     if found is None:
         return {}
-    fitted = cost.hyperparameters != last_noted(trials, COST_MODEL, settings.space.dimension)
-    size = float(len(paid_trials(trials))) if fitted else last_number(trials, COST_MODEL_SIZE, 0.0)
+    fitted = cost.hyperparameters != last_noted(state.trials, COST_MODEL, state.space.dimension)
+    size = float(len(state.paid)) if fitted else last_number(state.trials, COST_MODEL_SIZE, 0.0)
     return {COST_MODEL.name: found, COST_MODEL_SIZE.name: size}
-
-
-def paid_trials(trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
-    """Trials that say what a success costs: a crash after a second says nothing of what the hours after it cost."""
-    return tuple(t for t in trials if t.cost is not None and t.value is not None)

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pbgi.checks import as_float, is_real
+from pbgi.checks import as_float, is_real, set_fields
 from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
 from pbgi.notes import Note
 from pbgi.plain import Value, plain_value, require_fields
@@ -56,7 +56,7 @@ class Params(dict[str, Value]):
 
 @dataclass(frozen=True)
 class Trial:
-    """One point that was handed out or reported, and what became of it.
+    """One point that was handed out or reported, and what became of it; checked when it is made.
 
     Attributes:
         number: Position in the history, from 0.
@@ -85,7 +85,17 @@ class Trial:
     charge: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "params", Params(self.params))
+        where = f"trial {self.number}"
+        set_fields(
+            self,
+            params=Params(_check_params(f"params of {where}", self.params)),
+            value=None if self.value is None else check_value(self.value, f"value of {where}"),
+            cost=check_cost(self.cost, f"cost of {where}"),
+            predicted_cost=check_cost(self.predicted_cost, f"predicted_cost of {where}"),
+            record=_check_record(f"record of {where}", self.record),
+            charge=check_charge(self.charge, f"charge of {where}"),
+        )
+        _require_consistent(where, self)
 
     @property
     def charged(self) -> float:
@@ -108,8 +118,10 @@ class Trial:
 class History:
     """The trials of a run. Records are added and replaced by the methods below, never removed."""
 
-    def __init__(self) -> None:
-        self._trials: list[Trial] = []
+    def __init__(self, trials: Iterable[Trial] = ()) -> None:
+        self._trials = list(trials)
+        for position, trial in enumerate(self._trials):
+            _require_position(position, trial.number)
 
     @property
     def trials(self) -> tuple[Trial, ...]:
@@ -134,12 +146,12 @@ class History:
     @property
     def spent(self) -> float:
         """Total charged for finished trials, see `Trial.charged`; correctly rounded, whatever the order of telling."""
-        return _total(trial.charged for trial in self._trials)
+        return total_charged(self._trials)
 
     @property
     def reserved(self) -> float:
         """Total predicted cost of the running trials."""
-        return _total(trial.reserved for trial in self._trials)
+        return total_reserved(self._trials)
 
     def trial(self, number: int) -> Trial:
         """The trial with this number.
@@ -175,10 +187,10 @@ class History:
     def add_external(self, params: Mapping[str, Value], value: float, cost: float | None = None) -> Trial:
         """Record an observation from elsewhere; one without a finite value is recorded as failed."""
         checked, value, cost = _check_params("params", params), check_value(value), check_cost(cost)
-        trial = Trial(len(self), checked, TrialState.COMPLETE, value, cost, external=True)
-        if not math.isfinite(value):
-            trial = replace(trial, state=TrialState.FAILED, value=None, message=_not_finite(value))
-        return self._put(trial)
+        if math.isfinite(value):
+            return self._put(Trial(len(self), checked, TrialState.COMPLETE, value, cost, external=True))
+        message = _not_finite(value)
+        return self._put(Trial(len(self), checked, TrialState.FAILED, cost=cost, external=True, message=message))
 
     def complete(self, number: int, value: float, cost: float | None = None, charge: float | None = None) -> Trial:
         """Record the outcome of a trial; a value that is NaN or infinite fails the trial.
@@ -237,10 +249,7 @@ class History:
         require_fields("history", data, ("trials",))
         if not isinstance(data["trials"], list):
             raise InvalidInputError(f"trials of a history must be a list; got {data['trials']!r}")
-        history = cls()
-        for position, entry in enumerate(data["trials"]):
-            history._put(_read(position, entry))
-        return history
+        return cls(_read(position, entry) for position, entry in enumerate(data["trials"]))
 
     def __len__(self) -> int:
         return len(self._trials)
@@ -255,7 +264,7 @@ class History:
         return f"History({counts}, spent={self.spent!r}, reserved={self.reserved!r})"
 
     def _in_state(self, state: TrialState) -> tuple[Trial, ...]:
-        return tuple(trial for trial in self._trials if trial.state is state)
+        return in_state(self._trials, state)
 
     def _put(self, trial: Trial) -> Trial:
         """The only place where the record changes."""
@@ -279,6 +288,21 @@ class History:
             return trial
         rule = f"trial {trial.number} is finished and stays as it is: {_outcome(trial)}"
         raise TrialStateError(f"{rule}; got {_outcome(outcome)}; report a new observation of the point instead")
+
+
+def in_state(trials: Iterable[Trial], state: TrialState) -> tuple[Trial, ...]:
+    """Those of the trials that are in this state."""
+    return tuple(trial for trial in trials if trial.state is state)
+
+
+def total_charged(trials: Iterable[Trial]) -> float:
+    """What finished trials are charged, correctly rounded."""
+    return _total(trial.charged for trial in trials)
+
+
+def total_reserved(trials: Iterable[Trial]) -> float:
+    """What is held for running trials."""
+    return _total(trial.reserved for trial in trials)
 
 
 def _said(trial: Trial) -> tuple[object, ...]:
@@ -343,6 +367,8 @@ def _check_record(name: str, record: object) -> dict[str, Note]:
 
 def _unboxed(value: Any) -> object:
     """The number inside a NumPy scalar or any array of shape (), else the value itself."""
+    if type(value) is float:  # nearly always, and the questions below take longer than all others together
+        return value
     if np.ma.is_masked(value):  # item() would make a zero of what is not there
         return None
     return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
@@ -373,27 +399,17 @@ def _read(position: int, entry: Any) -> Trial:
     if isinstance(entry, Mapping):
         entry = {"charge": None, **entry}  # what was written before there were charges has none
     require_fields(f"trials[{position}]", entry, FIELDS)
-    number, where = entry["number"], f"trial {position}"
+    _require_position(position, entry["number"])
+    if entry["state"] not in [state.value for state in TrialState]:
+        states = ", ".join(state.value for state in TrialState)
+        raise InvalidInputError(f"state of trial {position} must be one of {states}; got {entry['state']!r}")
+    return Trial(**{**entry, "state": TrialState(entry["state"])})
+
+
+def _require_position(position: int, number: object) -> None:
     if type(number) is not int or number != position:
         rule = "numbers of trials must be 0, 1, 2, ... without gap or repetition"
         raise InvalidInputError(f"{rule}; got number {number!r} at position {position}")
-    if entry["state"] not in [state.value for state in TrialState]:
-        states = ", ".join(state.value for state in TrialState)
-        raise InvalidInputError(f"state of {where} must be one of {states}; got {entry['state']!r}")
-    trial = Trial(
-        number,
-        _check_params(f"params of {where}", entry["params"]),
-        TrialState(entry["state"]),
-        None if entry["value"] is None else check_value(entry["value"], f"value of {where}"),
-        check_cost(entry["cost"], f"cost of {where}"),
-        check_cost(entry["predicted_cost"], f"predicted_cost of {where}"),
-        entry["external"],
-        entry["message"],
-        _check_record(f"record of {where}", entry["record"]),
-        check_charge(entry["charge"], f"charge of {where}"),
-    )
-    _require_consistent(where, trial)
-    return trial
 
 
 def _require_consistent(where: str, trial: Trial) -> None:

@@ -1,13 +1,13 @@
-"""What an optimizer is told once and for all, checked, and its life as JSON."""
+"""What an optimizer is told once and for all, besides its space and direction: checked when made; its life as JSON."""
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from pbgi.checks import require_count, require_positive
+from pbgi.checks import checks_arguments, require_count, require_positive, set_fields
 from pbgi.cost import Cost, KnownCost, LearnedCost, UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.gp.config import GammaPrior, GPConfig, Hyperparameters, LogNormalPrior
@@ -19,69 +19,41 @@ from pbgi.startup import default_n_startup
 from pbgi.stopping import STOP_RULES, AnyOf, BudgetSpent, GittinsStop, StopRule, rules_of
 
 DIRECTIONS = {"minimize": -1.0, "maximize": 1.0}
-FORMAT = 1
-FIELDS = ("direction", "cost", "budget", "policy", "stop", "model", "n_startup_trials", "seed")
 
 
-@dataclass(frozen=True, eq=False)
+@checks_arguments
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Settings:
-    """The arguments of `Optimizer`, checked, with defaults filled in."""
+    """What an optimizer is told besides its space and direction; checked when made, with defaults filled in.
 
-    space: Space
-    direction: str
-    cost: Cost | None
-    budget: float | None
-    policy: Policy
-    stop: StopRule
-    model: GPConfig | ModelKind
-    n_startup_trials: int
-    seed: int
+    The arguments are those of `pbgi.Optimizer`. What depends on the space is left to whoever has one.
 
-    @classmethod
-    def checked(
-        cls,
-        space: Any,
-        direction: Any,
-        cost: Any,
-        budget: Any,
-        policy: Any,
-        stop: Any,
-        model: Any,
-        n_startup_trials: Any,
-        seed: Any,
-    ) -> "Settings":
-        """The settings, or an `InvalidInputError` that names the argument."""
-        space = space if isinstance(space, Space) else Space(space)
-        if direction not in DIRECTIONS:
-            raise InvalidInputError(f"direction must be 'minimize' or 'maximize'; got {direction!r}")
-        _require_methods("cost", cost, "fit")
-        budget = None if budget is None else require_positive("budget", budget)
-        _require_methods("policy", policy, "propose")
-        policy = PBGID() if policy is None else policy
+    Raises:
+        InvalidInputError: An argument breaks its rule; the message names it.
+    """
+
+    cost: Cost | None = None
+    budget: float | None = None
+    policy: Policy = None  # type: ignore[assignment]  # filled in: of the policy and the budget depends the stop rule
+    stop: StopRule = None  # type: ignore[assignment]
+    model: GPConfig | ModelKind = None  # type: ignore[assignment]
+    n_startup_trials: int | None = None
+    seed: int = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        _require_methods("cost", self.cost, "fit")
+        budget = None if self.budget is None else require_positive("budget", self.budget)
+        _require_methods("policy", self.policy, "propose")
+        policy = PBGID() if self.policy is None else self.policy
         if budget is None and getattr(policy, "needs_budget", False):
             raise InvalidInputError(f"{type(policy).__name__} needs budget=..., with which it cools; got budget=None")
-        _require_methods("stop", stop, "reason", "note")
-        model = GPConfig() if model is None else model
+        _require_methods("stop", self.stop, "reason", "note")
+        model = GPConfig() if self.model is None else self.model
         require_model(model)
-        rule = _stop_rule(stop, policy, budget)
-        weighs = any(isinstance(part, GittinsStop) for part in rules_of(rule))
-        n_startup = default_n_startup(space, stops_early=weighs) if n_startup_trials is None else n_startup_trials
-        return cls(
-            space=space,
-            direction=direction,
-            cost=cost,
-            budget=budget,
-            policy=policy,
-            stop=rule,
-            model=model,
-            n_startup_trials=require_count("n_startup_trials", n_startup, zero=True),
-            seed=_checked_seed(seed),
-        )
-
-    @property
-    def sign(self) -> float:
-        """What a value is multiplied with so that larger is better."""
-        return DIRECTIONS[self.direction]
+        if self.n_startup_trials is not None:
+            set_fields(self, n_startup_trials=require_count("n_startup_trials", self.n_startup_trials, zero=True))
+        set_fields(self, budget=budget, policy=policy, stop=_stop_rule(self.stop, policy, budget), model=model)
+        set_fields(self, seed=_checked_seed(self.seed))
 
     @property
     def budget_holds(self) -> bool:
@@ -89,16 +61,28 @@ class Settings:
         return any(isinstance(rule, BudgetSpent) and not rule.overshoot for rule in rules_of(self.stop))
 
     @property
-    def endless(self) -> bool:
+    def must_tell_cost(self) -> bool:
+        """Whether every trial must tell its cost: the budget counts it, and nothing says it beforehand."""
+        return self.budget is not None and isinstance(self.cost, LearnedCost | None)
+
+    @property
+    def weighs_worth(self) -> bool:
+        """Whether the run may end because no trial is worth its price."""
+        return any(isinstance(rule, GittinsStop) for rule in rules_of(self.stop))
+
+    def n_startup_in(self, space: Space) -> int:
+        """Points before the model takes over, in this space."""
+        given = self.n_startup_trials
+        return default_n_startup(space, stops_early=self.weighs_worth) if given is None else given
+
+    def is_endless_in(self, space: Space) -> bool:
         """Whether nothing would ever stop a run: no budget, no stop rule, and infinitely many points."""
-        limited = self.budget is not None or math.isfinite(self.space.n_points)
-        return not limited and self.stop == AnyOf(())
+        limited = self.budget is not None or math.isfinite(space.n_points)
+        return not limited and all(isinstance(rule, BudgetSpent) for rule in rules_of(self.stop))
 
     def to_plain(self) -> dict[str, Any]:
         """As JSON; what cannot be written (functions, models, policies from elsewhere) is named, to be given again."""
         return {
-            "space": self.space.to_json(),
-            "direction": self.direction,
             "cost": _cost_to_plain(self.cost),
             "budget": self.budget,
             "policy": to_plain(self.policy) if isinstance(self.policy, POLICIES) else _to_be_given(self.policy),
@@ -110,21 +94,31 @@ class Settings:
 
     @classmethod
     def from_plain(
-        cls, data: Mapping[str, Any], cost: Cost | None, policy: Policy | None, model: ModelKind | None
+        cls,
+        data: Mapping[str, Any],
+        cost: Cost | None = None,
+        policy: Policy | None = None,
+        model: ModelKind | None = None,
     ) -> "Settings":
         """What `to_plain` wrote, with what had to be given again."""
         configs = (GPConfig, GammaPrior, LogNormalPrior, Hyperparameters)
-        return cls.checked(
-            Space.from_json(data["space"]),
-            data["direction"],
-            _given_or_read("cost", data["cost"], cost, (UniformCost, LearnedCost, *configs)),
-            data["budget"],
-            _given_or_read("policy", data["policy"], policy, POLICIES),
-            from_plain("stop", data["stop"], STOP_RULES),
-            _given_or_read("model", data["model"], model, configs),
-            data["n_startup_trials"],
-            data["seed"],
-        )
+        read = {
+            "cost": _given_or_read("cost", data["cost"], cost, (UniformCost, LearnedCost, *configs)),
+            "policy": _given_or_read("policy", data["policy"], policy, POLICIES),
+            "stop": from_plain("stop", data["stop"], STOP_RULES),
+            "model": _given_or_read("model", data["model"], model, configs),
+        }
+        return cls(**{name: data[name] for name in FIELDS} | read)
+
+
+FIELDS = tuple(field.name for field in fields(Settings))
+
+
+def require_direction(direction: object) -> str:
+    """The direction, if it is one."""
+    if not isinstance(direction, str) or direction not in DIRECTIONS:
+        raise InvalidInputError(f"direction must be 'minimize' or 'maximize'; got {direction!r}")
+    return direction
 
 
 def _stop_rule(given: StopRule | None, policy: Policy, budget: float | None) -> StopRule:

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 import subprocess
 import sys
 from decimal import Decimal
@@ -13,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pbgi
-from pbgi import Categorical, Float, Integer, InvalidInputError, Optimizer
+from pbgi import Categorical, Float, Integer, InvalidInputError, Optimizer, Space
 from pbgi.gp.config import Hyperparameters
-from pbgi.history import TrialState
+from pbgi.history import Trial, TrialState
+from pbgi.settings import Settings
 
 SPACE = {"lr": Float(1e-5, 1e-1, log=True), "layers": Integer(1, 8), "act": Categorical(["relu", "tanh"]), "fixed": 3}
 PLANE = {"x": Float(0, 1), "y": Float(-2, 2)}
@@ -967,6 +969,47 @@ SPACE_TO_SHARE = {"x": pbgi.Float(0.0, 1.0)}
 
 
 # What a user relies on ------------------------------------------------------------------------------------------------
+
+
+# One door -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_trials_from_elsewhere_are_a_history(direction):
+    """The trials of one optimizer make another that goes on the same, to the bit."""
+    optimizer = Optimizer({"x": Float(0, 1), "k": Integer(1, 5)}, direction=direction, budget=30.0, seed=4)
+    for n in range(7):
+        trial = optimizer.ask()
+        if n == 3:
+            optimizer.fail(trial, cost=0.5, message="broken")
+        elif n == 5:
+            optimizer.interrupt(trial, cost=0.25)
+        elif n != 6:
+            optimizer.tell(trial, trial.params["x"] * trial.params["k"], cost=1.0 + trial.params["x"])
+    same = Optimizer.of(optimizer.space, direction, optimizer.settings, optimizer.trials)
+    assert (same.trials, same.spent, same.reserved) == (optimizer.trials, optimizer.spent, optimizer.reserved)
+    assert same.ask() == optimizer.ask()
+    assert same.to_json() == optimizer.to_json()
+
+
+@pytest.mark.parametrize(
+    ("trials", "message"),
+    [
+        ([(1, {"x": 0.5})], "numbers of trials must be 0, 1, 2, ... without gap or repetition; got number 1"),
+        ([(0, {"x": 0.5}), (0, {"x": 0.5})], "got number 0 at position 1"),
+        ([(0, {"x": 1.5})], "parameter 'x' must be"),
+        ([(0, {"y": 0.5})], "missing: 'x'"),
+    ],
+)
+def test_a_history_of_other_trials_is_refused(trials, message):
+    made = [Trial(number, params, TrialState.RUNNING) for number, params in trials]
+    with pytest.raises(InvalidInputError, match=re.escape(message)):
+        Optimizer.of(Space({"x": Float(0, 1)}), "minimize", Settings(seed=0), made)
+
+
+def test_another_direction_is_refused():
+    with pytest.raises(InvalidInputError, match="direction must be 'minimize' or 'maximize'; got 'up'"):
+        Optimizer.of(Space({"x": Float(0, 1)}), "up", Settings())
 
 
 def test_without_noise_the_best_trial_is_recommended():

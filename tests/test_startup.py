@@ -51,9 +51,9 @@ def test_default_number_of_points():
 def test_a_run_that_may_stop_early_looks_around_first():
     """A few values on a plain would say that nothing is worth its price."""
     space = {"x": Float(0, 1), "y": Float(0, 1)}
-    assert Optimizer(space, policy=PBGI(0.1), seed=0).settings.n_startup_trials == 6
-    assert Optimizer(space, budget=10, stop=GittinsStop(0.1), seed=0).settings.n_startup_trials == 6
-    assert Optimizer(space, budget=10, seed=0).settings.n_startup_trials == 3
+    assert Optimizer(space, policy=PBGI(0.1), seed=0).n_startup_trials == 6
+    assert Optimizer(space, budget=10, stop=GittinsStop(0.1), seed=0).n_startup_trials == 6
+    assert Optimizer(space, budget=10, seed=0).n_startup_trials == 3
 
 
 @pytest.mark.parametrize("space", [LINE, cube(3), MIXED, FINITE], ids=["line", "cube", "mixed", "finite"])

@@ -7,7 +7,7 @@
     storage.py server.py         an Optuna storage; turns on a database server
     faults.py errors.py          which faults pass, and how long they are waited for; exit codes
     sound.py check.py            what the storage hands back is checked; what can be read of a damaged one
-    study.py attributes.py       the trials in the storage
+    study.py                     the trials in the storage
     settings.py suggest.py       what suggestions depend on; the next one
     widening.py                  ranges that have grown
     tune.py recovery.py          the loop, and what a crash left

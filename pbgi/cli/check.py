@@ -20,12 +20,12 @@ from typing import Any
 import optuna
 from optuna.distributions import json_to_distribution
 
-from pbgi.cli import attributes
 from pbgi.cli.errors import StorageError, shortened
 from pbgi.cli.private import make_folder
 from pbgi.cli.sound import require_sound
 from pbgi.cli.storage import Storage, require_sqlite, url_of_file
 from pbgi.cli.study import StudyBook
+from pbgi.study import attributes
 
 SHOWN_PROBLEMS = 20
 BESIDE = ("", "-journal", "-wal", "-shm")  # the file, and what SQLite may have left beside it

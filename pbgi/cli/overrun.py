@@ -22,12 +22,12 @@ from dataclasses import dataclass
 
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.cli import attributes
 from pbgi.cli.command import Attempt
 from pbgi.cli.job import Job, price_of_second
 from pbgi.cli.recovery import Earlier, earlier
 from pbgi.cli.study import StudyBook
-from pbgi.integrations.optuna.ledger import Account, Ledger, ledger_of, total
+from pbgi.study import attributes
+from pbgi.study.ledger import Account, Ledger, ledger_of, total
 
 # Seconds between two signs of life: a tenth of the time run so far, within these bounds.
 BEAT_SHARE, LEAST_BEAT, MOST_BEAT = 0.1, 1.0, 30.0

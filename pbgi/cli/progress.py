@@ -10,9 +10,9 @@ from typing import TextIO
 
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.cli.settings import StudySettings
-from pbgi.integrations.optuna.ledger import ledger_of, remaining, total
 from pbgi.integrations.optuna.summary import best_trial
+from pbgi.study.ledger import ledger_of, remaining, total
+from pbgi.study.settings import StudySettings
 
 RECENT = 10  # the latest trials say best what the next ones will cost: the search has gone where it pays
 BAR = 8

@@ -17,7 +17,6 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.cli import attributes
 from pbgi.cli.command import priced
 from pbgi.cli.job import Job
 from pbgi.cli.outcome import LEAST_COST, Outcome
@@ -25,7 +24,8 @@ from pbgi.cli.private import tail
 from pbgi.cli.processes import NOTE, identity, is_alive, is_here, is_of_earlier_boot, kill_orphan, kill_strays
 from pbgi.cli.sound import is_amount
 from pbgi.cli.study import StudyBook, predicted_cost
-from pbgi.integrations.optuna.ledger import total
+from pbgi.study import attributes
+from pbgi.study.ledger import total
 
 RESULT = "outcome.json"
 # A worker of another machine that gave no sign for so long may be reclaimed, if the user says so.

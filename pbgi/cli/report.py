@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import optuna
 
-from pbgi.cli import attributes
 from pbgi.cli.errors import ExitCode, JobError, StorageError
 from pbgi.cli.processes import Interruption
 from pbgi.cli.progress import Display
 from pbgi.cli.storage import Storage
 from pbgi.errors import InvalidInputError
 from pbgi.history import TrialState
+from pbgi.study import attributes
 
 if TYPE_CHECKING:  # the report needs Plotly, which may be missing
     from pbgi.report.page import Page

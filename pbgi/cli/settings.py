@@ -1,81 +1,15 @@
-"""What suggestions depend on, kept in the study: so a study can be asked without its job file.
-
-The parameters, the direction and the units of value and cost stay what they were for the first trials; ranges may get
-wider. Budget, policy and
-limits follow the job file. The seed is the job's, or drawn once.
-"""
-
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+"""The settings of a job, as they are kept in its study."""
 
 import numpy as np
 
 from pbgi.cli.job import Job, price_of_second
-from pbgi.optimizer import Optimizer
-from pbgi.plain import from_plain, require_fields, to_plain
-from pbgi.policy import PBGI, POLICIES, Policy
-from pbgi.space import Space
-from pbgi.stopping import GittinsStop, MaxTrials, StopRule
-
-FIELDS = ("space", "direction", "budget", "policy", "n_startup_trials", "seed", "trials", "objective", "cost", "price")
+from pbgi.study.settings import StudySettings
 
 
-@dataclass(frozen=True, eq=False)
-class StudySettings:
-    """What an optimizer of this study is made of.
-
-    `objective` and `cost` are what values and costs are called, `price` is that of a second where seconds are what
-    costs: with another one costs are in another unit.
-    """
-
-    space: Space
-    direction: str
-    budget: float | None
-    policy: Policy | None
-    n_startup_trials: int | None
-    seed: int
-    trials: int | None
-    objective: str
-    cost: str
-    price: float | None
-
-    @classmethod
-    def of(cls, job: Job) -> "StudySettings":
-        """The settings of a job; a seed is drawn if it has none."""
-        seed = int(np.random.default_rng().integers(2**63)) if job.seed is None else job.seed
-        price = None if job.cost else price_of_second(job)
-        unit = job.cost or ("seconds" if price == 1.0 else "price")
-        limits = (job.n_startup_trials, seed, job.trials)
-        return cls(job.space, job.direction, job.budget, job.policy, *limits, job.objective, unit, price)
-
-    def to_plain(self) -> dict[str, Any]:
-        """As JSON."""
-        plain = {name: getattr(self, name) for name in FIELDS}
-        return plain | {"space": self.space.to_json(), "policy": to_plain(self.policy)}
-
-    @classmethod
-    def from_plain(cls, data: Mapping[str, Any]) -> "StudySettings":
-        """What `to_plain` wrote, checked."""
-        require_fields("settings of the study", data, FIELDS)
-        read = {"space": Space.from_json(data["space"]), "policy": from_plain("policy", data["policy"], POLICIES)}
-        return cls(**{**data, **read})
-
-    def optimizer(self) -> Optimizer:
-        """An optimizer that has seen nothing yet."""
-        return Optimizer(
-            self.space,
-            direction=self.direction,
-            budget=self.budget,
-            policy=self.policy,
-            stop=self._stop(),
-            n_startup_trials=self.n_startup_trials,
-            seed=self.seed,
-        )
-
-    def _stop(self) -> StopRule | None:
-        if self.trials is None:
-            return None
-        limit = MaxTrials(self.trials)
-        # A rule that is given takes the place of the exchange rate's own.
-        return GittinsStop(self.policy.cost_scale) | limit if isinstance(self.policy, PBGI) else limit
+def settings_of(job: Job) -> StudySettings:
+    """The settings of a job; a seed is drawn if it has none."""
+    seed = int(np.random.default_rng().integers(2**63)) if job.seed is None else job.seed
+    price = None if job.cost else price_of_second(job)
+    unit = job.cost or ("seconds" if price == 1.0 else "price")
+    limits = (job.n_startup_trials, seed, job.trials)
+    return StudySettings(job.space, job.direction, job.budget, job.policy, *limits, job.objective, unit, price)

@@ -12,9 +12,9 @@ from typing import Any
 from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.cli import attributes
 from pbgi.cli.errors import DamagedError, shortened
-from pbgi.integrations.optuna.kept import TRIAL_KEY, suggestion_of
+from pbgi.study import attributes
+from pbgi.study.suggestion import suggestion_of
 
 _TOKEN = re.compile(r"[0-9a-f]{1,64}")
 
@@ -31,7 +31,7 @@ def require_sound(trials: Sequence[FrozenTrial]) -> Sequence[FrozenTrial]:
         if trial.state is TrialState.COMPLETE and not (trial.values and all(map(_is_value, trial.values))):
             raise DamagedError(f"trial {position} is complete and must have a number as its value; got {trial.values}")
         for key, (rule, holds) in NOTES.items():
-            notes = trial.system_attrs if key == TRIAL_KEY else trial.user_attrs
+            notes = trial.system_attrs if key == attributes.TRIAL else trial.user_attrs
             if notes.get(key) is not None and not holds(notes[key]):
                 raise DamagedError(shortened(f"{key} of trial {position} must be {rule}; got {notes[key]!r}"))
         _require_params(trial)
@@ -42,7 +42,7 @@ def _require_params(trial: FrozenTrial) -> None:
     try:
         suggestion = suggestion_of(trial)
     except TypeError as error:
-        raise DamagedError(f"{TRIAL_KEY} of trial {trial.number} must be what was suggested; {error}") from None
+        raise DamagedError(f"{attributes.TRIAL} of trial {trial.number} must be what was suggested; {error}") from None
     for name, distribution in trial.distributions.items():
         if not isinstance(distribution, CategoricalDistribution) and type(trial.params[name]) not in (int, float):
             rule = f"parameter {name!r} of trial {trial.number} must be a number"
@@ -93,7 +93,7 @@ def _are_attempts(value: object) -> bool:
 
 # What each attribute must be, where it is there. A cost that is none is the ledger's affair: other tools tell it too.
 NOTES: dict[str, tuple[str, Callable[[object], bool]]] = {
-    TRIAL_KEY: ("what was suggested", _is_suggestion),
+    attributes.TRIAL: ("what was suggested", _is_suggestion),
     attributes.MESSAGE: ("a text", lambda value: isinstance(value, str)),
     attributes.OVERRUN: ("true or false", lambda value: isinstance(value, bool)),
     attributes.OBSERVED: ("a cost", is_amount),

@@ -4,7 +4,7 @@
 - A finished trial has its cost: that is written first, then the state and the value in one transaction.
 - Adding and finishing happen in turns, so two processes never hand out a point twice, and share the budget.
 - A trial is finished once. Saying the same again changes nothing; saying something else is refused. The value of a
-  trial that was given up is kept as another trial, see `pbgi.integrations.optuna.late`.
+  trial that was given up is kept as another trial, see `pbgi.study.late`.
 """
 
 import contextlib
@@ -13,25 +13,24 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from pbgi.cli import attributes
 from pbgi.cli.errors import DamagedError, StorageError
 from pbgi.cli.job import Job
 from pbgi.cli.outcome import LEAST_COST, Outcome
-from pbgi.cli.settings import StudySettings
+from pbgi.cli.settings import settings_of
 from pbgi.cli.sound import require_sound
 from pbgi.cli.storage import Storage
 from pbgi.cli.widening import holds_all_of
 from pbgi.errors import InvalidInputError, UnknownTrialError
 from pbgi.history import Trial
-from pbgi.integrations.optuna.kept import ENDED_KEY, TRIAL_KEY, Suggestion, suggestion_of, to_stored
-from pbgi.integrations.optuna.late import late_result, late_trial, require_same, was_abandoned
-from pbgi.integrations.optuna.ledger import told_cost
-from pbgi.parameter import Categorical, Float, Integer, Parameter
-from pbgi.plain import Value
 from pbgi.space import Space
+from pbgi.study import attributes
+from pbgi.study.late import late_result, late_trial, require_same, was_abandoned
+from pbgi.study.ledger import told_cost
+from pbgi.study.settings import StudySettings
+from pbgi.study.spaces import distributions_of
+from pbgi.study.suggestion import Suggestion, suggestion_of, to_stored
 
 T = TypeVar("T")
 
@@ -95,7 +94,7 @@ class StudyBook:
             params=dict(trial.params),
             distributions=distributions,
             user_attrs=dict(notes),
-            system_attrs={TRIAL_KEY: to_stored(suggestion)},
+            system_attrs={attributes.TRIAL: to_stored(suggestion)},
         )
         backend = self.storage.backend
         trial_id = self._patiently(lambda: backend.create_new_trial(self._id, template_trial=made))
@@ -141,7 +140,9 @@ class StudyBook:
         failed = outcome.value is None
         state = TrialState.FAIL if failed else TrialState.COMPLETE
         if failed and not outcome.abandoned:
-            self._patiently(lambda: self.storage.backend.set_trial_system_attr(self._trial_id(number), ENDED_KEY, True))
+            self._patiently(
+                lambda: self.storage.backend.set_trial_system_attr(self._trial_id(number), attributes.ENDED, True)
+            )
         self._patiently(lambda: self._study.tell(number, outcome.value, state, skip_if_finished=True))
         return self._now(number)
 
@@ -175,16 +176,14 @@ def _read(storage: Storage, kept: Any) -> StudySettings:
     """The settings in a study; ours, so that a mistake in them is damage and not the user's."""
     with storage.errors():
         try:
-            settings = StudySettings.from_plain(kept)
-            settings.optimizer()  # checks what a mapping does not
+            return StudySettings.from_plain(kept)
         except (InvalidInputError, TypeError) as error:
             raise DamagedError(str(error)) from None
-    return settings
 
 
 def require_possible(job: Job) -> None:
     """Raise unless a study of this job can be made and asked: before anything is written."""
-    StudySettings.of(job).optimizer()
+    settings_of(job)
     distributions_of(job.space)
 
 
@@ -226,7 +225,7 @@ def _opened(storage: Storage, job: Job) -> optuna.Study:
 
 def _merged(job: Job, kept: StudySettings | None, trials: Sequence[FrozenTrial]) -> StudySettings:
     """The settings of the job, with what the study has fixed before: nothing, while it has no trials."""
-    given = StudySettings.of(job)
+    given = settings_of(job)
     if kept is None:
         return given
     if trials:
@@ -262,22 +261,6 @@ def _has_cost(trial: FrozenTrial) -> bool:
     charged = told_cost(trial) or 0.0
     unknown = charged <= LEAST_COST or charged == predicted_cost(trial)
     return trial.state is not TrialState.FAIL or not unknown
-
-
-# Spaces in Optuna's words --------------------------------------------------------------------------------------------
-
-
-def distributions_of(space: Space) -> dict[str, BaseDistribution]:
-    """The parameters of a space as Optuna's distributions; a fixed value is a choice of one."""
-    return {name: _distribution(parameter) for name, parameter in space.parameters.items()}
-
-
-def _distribution(parameter: Parameter | Value) -> BaseDistribution:
-    if isinstance(parameter, Float):
-        return FloatDistribution(parameter.low, parameter.high, log=parameter.log)
-    if isinstance(parameter, Integer):
-        return IntDistribution(parameter.low, parameter.high, log=parameter.log, step=parameter.step)
-    return CategoricalDistribution(parameter.choices if isinstance(parameter, Categorical) else [parameter])
 
 
 def predicted_cost(trial: FrozenTrial) -> float | None:

@@ -14,7 +14,6 @@ from queue import Empty, SimpleQueue
 
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.cli import attributes
 from pbgi.cli.command import GRACE, Attempt, Plan, start
 from pbgi.cli.errors import ExitCode, InterruptedRunError, JobError, StartError, StorageError
 from pbgi.cli.job import Job
@@ -24,12 +23,13 @@ from pbgi.cli.private import write_json
 from pbgi.cli.processes import Guard, Interruption, identity
 from pbgi.cli.progress import Display, Standing, standing
 from pbgi.cli.recovery import RESULT, Earlier, earlier, folder_of, recover
-from pbgi.cli.settings import StudySettings
+from pbgi.cli.settings import settings_of
 from pbgi.cli.study import StudyBook, predicted_cost
 from pbgi.cli.suggest import hand_out
 from pbgi.errors import InvalidInputError, TrialStateError
-from pbgi.integrations.optuna.ledger import total
 from pbgi.stopping import StopReason
+from pbgi.study import attributes
+from pbgi.study.ledger import total
 
 TICK = 0.25
 
@@ -52,7 +52,7 @@ def require_runnable(job: Job) -> None:
     program = job.command[0]
     if "{" not in program and shutil.which(job.folder / program if "/" in program else program) is None:
         raise JobError.at(job.path, None, f"command: the program must be one that can be run; got {program!r}")
-    if StudySettings.of(job).optimizer().endless:
+    if settings_of(job).engine.is_endless_in(job.space):
         way_out = 'budget = 60.0, trials = 100, or policy = { kind = "PBGI", cost_scale = 0.01 }'
         raise JobError.at(job.path, None, f"budget: a search must end; write {way_out}")
 

@@ -47,7 +47,7 @@ def subject_of(source: Source, *, unit: str = "", name: str = "") -> Subject:
 def _of_optimizer(optimizer: Optimizer, unit: str, name: str) -> Subject:
     return Subject(
         name=name,
-        direction=optimizer.settings.direction,
+        direction=optimizer.direction,
         parameters=_varying(optimizer.space),
         trials=optimizer.trials,
         budget=optimizer.budget,

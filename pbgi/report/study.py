@@ -1,7 +1,7 @@
 """An Optuna study as the subject of a report.
 
-What trials are charged is counted in `pbgi.integrations.optuna.ledger`, once for the whole package. The model is that
-of a mirror of the study: an optimizer with the settings of its `PBGISampler`, with those that `pbgi tune` keeps in the
+What trials are charged is counted in `pbgi.study.ledger`, once for the whole package. The model is that
+of an optimizer that knows its trials, with the settings of its `PBGISampler`, with those that `pbgi tune` keeps in the
 study, or, for any other study, with the usual ones.
 """
 
@@ -17,32 +17,32 @@ from optuna.trial import FrozenTrial
 from optuna.trial import TrialState as StudyState
 
 from pbgi.errors import InvalidInputError
-from pbgi.history import Trial, TrialState
-from pbgi.integrations.optuna import STOP_KEY, PBGISampler
-from pbgi.integrations.optuna.distributions import Axis, CommonSpace, SearchSpace
-from pbgi.integrations.optuna.kept import trials_of
-from pbgi.integrations.optuna.ledger import COST_KEY, Account, Ledger, ledger_of
-from pbgi.integrations.optuna.mirror import EngineSettings, Mirror
+from pbgi.history import Trial
+from pbgi.integrations.optuna import PBGISampler
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Categorical, Float, Parameter
-from pbgi.plain import Value, from_plain, plain_value
-from pbgi.policy import POLICIES
+from pbgi.plain import Value, plain_value
 from pbgi.report.subject import Subject
 from pbgi.report.wording import text
-from pbgi.stopping import BudgetSpent, GittinsStop, MaxTrials, NothingLeft, Situation, StopReason
+from pbgi.settings import Settings
+from pbgi.stopping import BudgetSpent, NothingLeft, Situation, StopReason
+from pbgi.study import attributes
+from pbgi.study.engine import StudyEngine, trial_of_account
+from pbgi.study.ledger import Account, Ledger, ledger_of
+from pbgi.study.settings import StudySettings
+from pbgi.study.spaces import Axis, CommonSpace, SearchSpace
+from pbgi.study.storage import trials_of
 
-SETTINGS_KEY, MESSAGE_KEY = "pbgi:settings", "pbgi:message"
-"""The attributes under which `pbgi tune` keeps its settings in a study, and why a trial failed."""
 # Fitting a model to more trials than this, for a study that has none yet, would take minutes.
 MOST_FITTED = 600
-USUAL = EngineSettings(budget=None, policy=None, cost=None, stop=None, model=None, n_startup_trials=None, seed=0)
+USUAL = Settings(seed=0)
 
 
 @dataclass(frozen=True, eq=False)
 class _Told:
     """What is known of a study besides its trials."""
 
-    settings: EngineSettings
+    settings: Settings
     unit: str = ""
     value_name: str = "value"
 
@@ -86,30 +86,19 @@ def subject_of_study(study: Study, *, unit: str = "", name: str = "") -> Subject
 def _told(study: Study) -> _Told:
     if isinstance(study.sampler, PBGISampler):
         return _Told(study.sampler.settings)
-    kept = study.user_attrs.get(SETTINGS_KEY)
+    kept = study.user_attrs.get(attributes.SETTINGS)
     return _Told(USUAL) if not isinstance(kept, Mapping) else _told_by_command_line(kept)
 
 
 def _told_by_command_line(kept: Mapping[str, Any]) -> _Told:
-    """The settings of `pbgi tune`, each checked by whoever uses it."""
-    policy = from_plain("policy", kept.get("policy"), POLICIES)
-    stop: Any = None if kept.get("trials") is None else MaxTrials(kept["trials"])
-    rate = getattr(policy, "cost_scale", None)
-    settings = replace(
-        USUAL,
-        budget=kept.get("budget"),
-        policy=policy,
-        stop=stop if stop is None or rate is None else GittinsStop(rate) | stop,
-        n_startup_trials=kept.get("n_startup_trials"),
-        seed=kept.get("seed"),
-    )
-    Optimizer({"any": Float(0.0, 1.0)}, **vars(settings))  # refuses what a mirror would refuse
-    unit, value_name = str(kept.get("cost", "")), str(kept.get("objective", "value"))
-    return _Told(settings, "s" if unit == "seconds" else unit, value_name)
+    """The settings of `pbgi tune`."""
+    settings = StudySettings.from_plain(kept)
+    unit, value_name = settings.cost, settings.objective
+    return _Told(settings.engine, "s" if unit == "seconds" else unit, value_name)
 
 
 def _tells_costs(trials: Sequence[FrozenTrial]) -> bool:
-    return any(COST_KEY in trial.user_attrs for trial in trials) or not trials
+    return any(attributes.COST in trial.user_attrs for trial in trials) or not trials
 
 
 def _common_distributions(name: str, trials: list[FrozenTrial]) -> dict[str, BaseDistribution]:
@@ -129,7 +118,7 @@ def _without_refused(ledger: Ledger) -> Ledger:
 
 def _kept_reason(study: Study) -> StopReason | None:
     """Why a callback has stopped the study."""
-    kept = study.user_attrs.get(STOP_KEY)
+    kept = study.user_attrs.get(attributes.STOP)
     if not isinstance(kept, Mapping) or not isinstance(kept.get("message"), str):
         return None
     numbers = kept.get("numbers")
@@ -141,7 +130,7 @@ def _is_finite(value: object) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
 
 
-def _stop_reason(settings: EngineSettings, ledger: Ledger, optimizer: Optimizer | None) -> StopReason | None:
+def _stop_reason(settings: Settings, ledger: Ledger, optimizer: Optimizer | None) -> StopReason | None:
     """What the rules of the study say now."""
     situation = Situation((), settings.budget, ledger.spent, ledger.reserved, 1.0, {})
     reason = BudgetSpent().reason(situation)
@@ -157,18 +146,14 @@ def _stop_reason(settings: EngineSettings, ledger: Ledger, optimizer: Optimizer 
 
 
 def _optimizer(
-    settings: EngineSettings, search_space: SearchSpace, direction: str, ledger: Ledger
+    settings: Settings, search_space: SearchSpace, direction: str, ledger: Ledger
 ) -> tuple[Optimizer | None, tuple[int, ...]]:
     """The optimizer that a sampler would ask, and the numbers of its trials: not all where a fit would take long."""
     if not search_space.axes:
         return None, ()
-    seen, mirror = _fewer(ledger, direction), Mirror(settings)
-    try:
-        optimizer = mirror.reflect(search_space, direction, seen)
-    except InvalidInputError:  # more was spent on trials that it cannot see than the budget holds
-        mirror = Mirror(replace(settings, budget=None))
-        optimizer = mirror.reflect(search_space, direction, seen)
-    return optimizer, mirror.numbers
+    engine = StudyEngine(settings)
+    optimizer = engine.optimizer(search_space, direction, _fewer(ledger, direction))
+    return optimizer, engine.numbers
 
 
 def _fewer(ledger: Ledger, direction: str) -> Ledger:
@@ -230,29 +215,5 @@ def _trial(account: Account, search_space: SearchSpace, in_words: Any) -> Trial:
     trial, suggestion = account.trial, account.suggestion
     point = search_space.to_engine(trial.params)
     params = {name: _plain(value) for name, value in trial.params.items()}
-    state, message = _outcome(account)
-    paid_otherwise = state is not TrialState.RUNNING and account.observed != account.charged
-    return Trial(
-        number=trial.number,
-        params=params if point is None else params | in_words(point),
-        state=state,
-        value=trial.value if state is TrialState.COMPLETE else None,
-        cost=account.observed,
-        predicted_cost=(account.reserved or None) if state is TrialState.RUNNING else account.predicted,
-        message=message,
-        record={} if suggestion is None else dict(suggestion.record),
-        charge=account.charged if paid_otherwise else None,
-    )
-
-
-def _outcome(account: Account) -> tuple[TrialState, str | None]:
-    trial = account.trial
-    if trial.state == StudyState.RUNNING:
-        return TrialState.RUNNING, None
-    if trial.state == StudyState.COMPLETE and trial.value is not None:
-        if math.isfinite(trial.value):
-            return TrialState.COMPLETE, None
-        return TrialState.FAILED, f"the value of a trial must be finite; got {trial.value!r}"
-    told = trial.user_attrs.get(MESSAGE_KEY)
-    state = TrialState.INTERRUPTED if account.interrupted else TrialState.FAILED
-    return state, told if isinstance(told, str) else None
+    shown = params if point is None else params | in_words(point)
+    return trial_of_account(account, shown, {} if suggestion is None else suggestion.record)

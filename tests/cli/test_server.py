@@ -16,13 +16,13 @@ from cli_runs import processes_with, run, start, wait_for, write_job
 from integrations.postgresql_server import PostgresqlServer, server_binaries
 from optuna.trial import TrialState
 
-from pbgi.cli import attributes
 from pbgi.cli.job import read_job
 from pbgi.cli.processes import identity
 from pbgi.cli.recovery import recover
 from pbgi.cli.storage import PATIENCE, Storage
 from pbgi.cli.study import StudyBook
 from pbgi.cli.suggest import hand_out
+from pbgi.study import attributes
 
 # A grid of 64 points, so that no point is tried twice unless somebody has looked away.
 GRID = """

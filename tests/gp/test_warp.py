@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
 from pbgi import Float, GittinsStop, Optimizer
+from pbgi.choice import snapshot_of
 from pbgi.gp.config import GPConfig
 from pbgi.gp.warp import IDENTITY, PARAMETERS, Warp, fit_warp, inverse_yeo_johnson, yeo_johnson
 from pbgi.policy import PBGI, PBGID
@@ -237,7 +238,7 @@ def test_the_users_rate_weighs_users_units():
     """The highest index of PBGI on a fine grid, each by bisection on the expected improvement of unwarped values."""
     rate = 0.05
     optimizer = told(policy=PBGI(rate), stop=GittinsStop(1e-9))
-    snapshot, _ = optimizer._snapshot(optimizer.trials, None)
+    snapshot, _ = snapshot_of(optimizer._state)
     trial = optimizer.ask()
     grid = rng(21).random((300, 2))
     mean, std = snapshot.model.posterior(grid)
@@ -259,7 +260,7 @@ def test_the_users_rate_weighs_users_units():
 def test_the_stop_rule_weighs_users_units():
     """The noted worth is log(EI / c) of unwarped values at its point, by simulation."""
     optimizer = told(stop=GittinsStop(1e-3, patience=1))
-    snapshot, _ = optimizer._snapshot(optimizer.trials, None)
+    snapshot, _ = snapshot_of(optimizer._state)
     note = optimizer.ask().record
     mean, std = snapshot.model.posterior(np.array([note["worth_x"]]))
     draws = snapshot.warp.to_values(mean + std * rng(22).standard_normal(400_000))
@@ -295,7 +296,7 @@ def test_one_outlier_does_not_ruin_what_is_believed():
 
 def test_the_paper_sees_values_as_published():
     optimizer = told(model=GPConfig.paper())
-    snapshot, _ = optimizer._snapshot(optimizer.trials, None)
+    snapshot, _ = snapshot_of(optimizer._state)
     assert snapshot.warp is IDENTITY
     np.testing.assert_array_equal(snapshot.warped, [-t.value for t in optimizer.trials])
 

@@ -14,7 +14,7 @@ from optuna.distributions import IntDistribution
 
 import pbgi
 from pbgi.integrations.optuna import BudgetCallback, PBGISampler, kept
-from pbgi.integrations.optuna.kept import patiently
+from pbgi.study.storage import patiently
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 GRID = {"i": IntDistribution(0, 7), "j": IntDistribution(0, 7)}

@@ -14,7 +14,7 @@ from optuna_fixtures import add, sqlite_in
 
 import pbgi
 from pbgi.integrations.optuna import BudgetCallback, PBGISampler, cost_summary, fail_abandoned, ledger_of
-from pbgi.integrations.optuna.kept import suggestion_of
+from pbgi.study.suggestion import suggestion_of
 
 START = dt.datetime(2026, 1, 1)
 UNIT = FloatDistribution(0.0, 1.0)

@@ -13,7 +13,7 @@ from optuna_fixtures import MIXED, cost_of, engine_space, from_engine, objective
 
 import pbgi
 from pbgi.integrations.optuna import GittinsStopCallback, PBGISampler, cost_summary
-from pbgi.integrations.optuna.kept import suggestion_of
+from pbgi.study.suggestion import suggestion_of
 
 
 def run(study, n_trials):

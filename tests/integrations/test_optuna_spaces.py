@@ -12,7 +12,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 
 import pbgi
 from pbgi.integrations.optuna import PBGISampler
-from pbgi.integrations.optuna.distributions import CommonSpace, SearchSpace, axis_of
+from pbgi.study.spaces import CommonSpace, SearchSpace, axis_of
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from pbgi.integrations.optuna.tree import Branch, Seen, learn_tree
+from pbgi.study.tree import Branch, Seen, learn_tree
 
 UNIT = FloatDistribution(0.0, 1.0)
 
@@ -140,7 +140,7 @@ def test_the_order_of_the_program_decides_between_parents_that_explain_alike():
 
 def test_a_parameter_that_may_not_be_used_is_no_parent_either():
     trials = seen(classifiers, 30)
-    usable = {name: UNIT for name in ("scale", "C")}
+    usable = dict.fromkeys(("scale", "C"), UNIT)
     assert learn_tree(trials, usable) == {"scale": Branch(UNIT)}
 
 

@@ -19,10 +19,11 @@ from optuna_fixtures import MIXED, sqlite_in, suggest_mixed, value_of
 
 import pbgi
 from pbgi.integrations.optuna import PBGISampler, cost_summary
-from pbgi.integrations.optuna.kept import CHOOSING_KEY, is_choosing, keep, trials_of
-from pbgi.integrations.optuna.lock import StudyLock
-from pbgi.integrations.optuna.turn import Turns
 from pbgi.optimizer import LEARNING
+from pbgi.study import attributes
+from pbgi.study.lock import StudyLock
+from pbgi.study.storage import is_choosing, keep, trials_of
+from pbgi.study.turn import Turns
 
 WORKER = Path(__file__).with_name("optuna_worker.py")
 KILLED = Path(__file__).with_name("optuna_killed_worker.py")
@@ -127,7 +128,7 @@ class Clockwork:
 
 
 def marks(study):
-    return [trial.number for trial in trials_of(study) if trial.system_attrs.get(CHOOSING_KEY)]
+    return [trial.number for trial in trials_of(study) if trial.system_attrs.get(attributes.CHOOSING)]
 
 
 def test_a_turn_alone_takes_no_mark():
@@ -182,7 +183,7 @@ def test_a_turn_beside_idle_trials_does_not_wait():
     study = optuna.create_study()
     earlier, own, _ = asked(study, 3)
     turns = Turns(sleep=Clockwork())
-    keep(study, earlier, CHOOSING_KEY, False)
+    keep(study, earlier, attributes.CHOOSING, False)
     assert turns.alone(study, own) is None
     with turns.taken(study, own) as turn:
         assert [t.number for t in turn.trials] == [0, 1, 2]
@@ -196,9 +197,9 @@ def test_the_earlier_trial_keeps_its_mark_and_waits():
 
     def later_withdraws():
         seen.append(marks(study))
-        keep(study, later, CHOOSING_KEY, False)
+        keep(study, later, attributes.CHOOSING, False)
 
-    keep(study, later, CHOOSING_KEY, True)
+    keep(study, later, attributes.CHOOSING, True)
     with Turns(sleep=Clockwork(later_withdraws)).taken(study, own):
         assert seen == [[0, 1]]
         assert marks(study) == [0]
@@ -216,7 +217,7 @@ def test_the_later_trial_withdraws_and_begins_again():
         seen.append(marks(study))
         keep(study, earlier, "pbgi:trial", {"params": {"x": 0.5}})
 
-    keep(study, earlier, CHOOSING_KEY, True)
+    keep(study, earlier, attributes.CHOOSING, True)
     with Turns(sleep=Clockwork(earlier_goes_on, earlier_is_done)).taken(study, own) as turn:
         assert seen == [[0], [0]]
         assert marks(study) == [0, 1]
@@ -227,7 +228,7 @@ def test_a_worker_that_was_killed_is_waited_for_once():
     """Where the storage has no lock: its mark is taken away, so that the next process need not wait again."""
     study = optuna.create_study(sampler=PBGISampler(seed=0))
     dead, own, later = asked(study, 3)
-    keep(study, dead, CHOOSING_KEY, True)
+    keep(study, dead, attributes.CHOOSING, True)
     with Turns(patience=0.05).taken(study, own) as turn:
         assert not is_choosing(turn.trials[0])
     keep(study, own, "pbgi:trial", {"params": {}})
@@ -246,7 +247,7 @@ def test_a_worker_that_was_only_slow_chooses_again():
         def was_overtaken(self, study, trial, turn):
             if not points:  # stored, and not yet looked whether the mark is there
                 points.append(trials_of(study)[trial.number].system_attrs["pbgi:trial"]["params"])
-                keep(study, trial, CHOOSING_KEY, False)
+                keep(study, trial, attributes.CHOOSING, False)
                 other = study.ask()
                 keep(study, trials_of(study)[other.number], "pbgi:trial", {"params": points[0]})
             return super().was_overtaken(study, trial, turn)
@@ -275,9 +276,9 @@ def test_under_the_lock_of_a_file_the_mark_of_a_killed_worker_is_taken_away_at_o
 
 def release_without_a_word(study, trial, turn):
     """Let the lock go and leave the mark, as a process does that is killed."""
-    mark = trials_of(study)[trial.number].system_attrs[CHOOSING_KEY]
+    mark = trials_of(study)[trial.number].system_attrs[attributes.CHOOSING]
     turn.__exit__(None, None, None)
-    keep(study, trial, CHOOSING_KEY, mark)
+    keep(study, trial, attributes.CHOOSING, mark)
 
 
 def test_a_process_that_is_killed_while_it_chooses_stalls_nobody(tmp_path):
@@ -298,7 +299,7 @@ def test_the_mark_of_another_machine_is_respected_under_the_lock(tmp_path):
     """Two machines may hold locks of one file on a file system that does not share them."""
     study = optuna.create_study(storage=sqlite_in(tmp_path))
     other, own = asked(study, 2)
-    keep(study, other, CHOOSING_KEY, "file:another boot")
+    keep(study, other, attributes.CHOOSING, "file:another boot")
     done = Clockwork(lambda: keep(study, other, "pbgi:trial", {"params": {}}))
     with Turns(sleep=done).taken(study, own):
         assert done.steps == []

@@ -20,9 +20,9 @@ from postgresql_server import PostgresqlServer, server_binaries
 from sqlalchemy.exc import OperationalError, PendingRollbackError
 
 from pbgi.integrations.optuna import PBGISampler, cost_summary, fail_abandoned
-from pbgi.integrations.optuna.kept import database_of, patiently
-from pbgi.integrations.optuna.lock import StudyLock
-from pbgi.integrations.optuna.turn import Turns
+from pbgi.study.lock import StudyLock
+from pbgi.study.storage import database_of, patiently
+from pbgi.study.turn import Turns
 
 WORKER = Path(__file__).with_name("postgresql_worker.py")
 N_WORKERS, BUDGET = 8, 150.0  # the 64 points of the workers' grid cost 288
@@ -234,14 +234,14 @@ class Storage:
 
 
 def test_an_operation_is_repeated_until_the_server_is_back(monkeypatch):
-    monkeypatch.setattr("pbgi.integrations.optuna.kept.PAUSE", 0.0)
+    monkeypatch.setattr("pbgi.study.storage.PAUSE", 0.0)
     storage = Storage(3, ConnectionError("the server is away"))
     assert patiently(storage) == "done"
     assert storage.n_calls == 4
 
 
 def test_a_transaction_that_was_cut_off_is_repeated(monkeypatch):
-    monkeypatch.setattr("pbgi.integrations.optuna.kept.PAUSE", 0.0)
+    monkeypatch.setattr("pbgi.study.storage.PAUSE", 0.0)
     storage = Storage(1, ConnectionError("the server is away"))
 
     def read():

@@ -21,11 +21,11 @@ from report_runs import (
 )
 
 import pbgi
-from pbgi.cli import attributes
 from pbgi.integrations.optuna import BudgetCallback, PBGISampler, cost_summary
 from pbgi.report.course import Course
 from pbgi.report.source import subject_of
-from pbgi.report.study import MESSAGE_KEY, SETTINGS_KEY
+from pbgi.study import attributes
+from pbgi.study.settings import StudySettings
 
 
 def test_an_optimizer_and_its_result():
@@ -161,11 +161,23 @@ def test_trials_of_another_branch_are_charged_and_have_no_place():
     assert {name for trial in subject.trials for name in trial.params} == {"branch", "only_left", "only_right"}
 
 
+KEPT = StudySettings(
+    space=pbgi.Space({"x": pbgi.Float(0, 1)}),
+    direction="minimize",
+    budget=50.0,
+    policy=pbgi.PBGI(0.125),
+    n_startup_trials=None,
+    seed=3,
+    trials=6,
+    objective="loss",
+    cost="seconds",
+    price=1.0,
+)
+
+
 def test_a_study_of_the_command_line_brings_its_settings():
-    assert (SETTINGS_KEY, MESSAGE_KEY) == (attributes.SETTINGS, attributes.MESSAGE)
     study = random_study(6)
-    settings = {"budget": 50.0, "policy": {"kind": "PBGI", "cost_scale": 0.125}, "trials": 6, "seed": 3}
-    study.set_user_attr(SETTINGS_KEY, {**settings, "n_startup_trials": None, "objective": "loss", "cost": "seconds"})
+    study.set_user_attr(attributes.SETTINGS, KEPT.to_plain())
     subject = subject_of(study)
     assert (subject.budget, subject.unit, subject.value_name, subject.exchange_rate) == (50.0, "s", "loss", 0.125)
     assert subject.stop_reason.rule == "MaxTrials"
@@ -173,8 +185,8 @@ def test_a_study_of_the_command_line_brings_its_settings():
 
 def test_settings_that_break_a_rule_are_refused():
     study = random_study(2)
-    study.set_user_attr(SETTINGS_KEY, {"budget": -1.0})
-    with pytest.raises(pbgi.InvalidInputError, match="budget"):
+    study.set_user_attr(attributes.SETTINGS, KEPT.to_plain() | {"budget": -1.0})
+    with pytest.raises(pbgi.InvalidInputError, match="budget must be a positive, finite number; got -1"):
         subject_of(study)
 
 

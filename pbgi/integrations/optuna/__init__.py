@@ -15,11 +15,12 @@ may be stopped, resumed and shared by many processes.
 """
 
 from pbgi.integrations.optuna.callbacks import BudgetCallback, GittinsStopCallback
-from pbgi.integrations.optuna.kept import STOP_KEY, patiently
-from pbgi.integrations.optuna.late import tell_result
-from pbgi.integrations.optuna.ledger import ledger_of
 from pbgi.integrations.optuna.sampler import NoTrialLeftError, PBGISampler
 from pbgi.integrations.optuna.summary import CostSummary, cost_summary, fail_abandoned
+from pbgi.study.attributes import STOP as STOP_KEY
+from pbgi.study.late import tell_result
+from pbgi.study.ledger import ledger_of
+from pbgi.study.storage import patiently
 
 __all__ = [
     "STOP_KEY",

@@ -9,13 +9,13 @@ from optuna.trial import FrozenTrial
 from pbgi.checks import refuse_unknown_arguments, require_count, require_positive
 from pbgi.cost import Cost
 from pbgi.errors import InvalidInputError
-from pbgi.integrations.optuna.kept import STOP_KEY, keep_stop, trials_of
-from pbgi.integrations.optuna.ledger import Ledger, ledger_of, misstated, misstates_cost
 from pbgi.integrations.optuna.sampler import PBGISampler
 from pbgi.policy import PBGI
 from pbgi.stopping import BudgetSpent, GittinsStop, Situation, StopReason
+from pbgi.study import attributes
+from pbgi.study.ledger import Ledger, ledger_of, misstated, misstates_cost
+from pbgi.study.storage import keep_stop, trials_of
 
-STREAK_KEY = "pbgi:not_worth"
 _LOGGER = get_logger("optuna.pbgi")  # below Optuna's own, so that its handlers and its verbosity apply
 
 
@@ -32,7 +32,7 @@ class _StopCallback:
             keep_stop(study, reason)
             _LOGGER.info("Study stopped after trial %d: %s", trial.number, reason.message)
             study.stop()
-        elif not self._called and study.user_attrs.get(STOP_KEY) is not None:
+        elif not self._called and study.user_attrs.get(attributes.STOP) is not None:
             keep_stop(study, None)  # a study that was stopped before goes on, with more budget, say
         self._called = True
 
@@ -70,10 +70,10 @@ class GittinsStopCallback(_StopCallback):
         if self._judge is None:
             return _sampler_of(study).should_stop(study)
         reason = self._judge.should_stop(study)
-        before = study.user_attrs.get(STREAK_KEY, 0)
+        before = study.user_attrs.get(attributes.NOT_WORTH, 0)
         streak = 0 if reason is None else before + 1
         if streak != before:
-            study.set_user_attr(STREAK_KEY, streak)
+            study.set_user_attr(attributes.NOT_WORTH, streak)
         return reason if streak >= self._patience else None
 
 

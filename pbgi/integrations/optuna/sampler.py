@@ -1,8 +1,8 @@
 """The sampler: Optuna asks it for a trial, it asks the engine, and stores with the trial what must be remembered.
 
-For each trial it takes its turn (`turn.py`), which brings the trials of the study, brings its mirror of the study up to
-date (`mirror.py`), asks that for a point, and stores the point with the trial (`kept.py`). A single worker writes once
-per trial, one of several twice, whatever the number of trials.
+For each trial it takes its turn (`pbgi.study.turn`), which brings the trials of the study, makes an optimizer of them
+(`pbgi.study.engine`), asks that for a point, and stores the point with the trial (`pbgi.study.storage`). A single
+worker writes once per trial, one of several twice, whatever the number of trials.
 """
 
 import contextlib
@@ -25,26 +25,18 @@ from pbgi.checks import refuse_unknown_arguments
 from pbgi.cost import Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError, NothingLeftError
 from pbgi.gp.config import GPConfig
-from pbgi.integrations.optuna.distributions import CommonSpace, SearchSpace
-from pbgi.integrations.optuna.kept import (
-    ABANDONED_KEY,
-    ENDED_KEY,
-    PRICE_KEY,
-    Suggestion,
-    keep,
-    keep_stop,
-    keep_suggestion,
-    suggestion_of,
-    trials_of,
-)
-from pbgi.integrations.optuna.ledger import AccountBook, Ledger, misstated, misstates_cost, told_cost
-from pbgi.integrations.optuna.mirror import EngineSettings, Mirror
-from pbgi.integrations.optuna.turn import Turns
+from pbgi.history import Trial
 from pbgi.model import ModelKind
-from pbgi.optimizer import Optimizer
-from pbgi.parameter import Float
-from pbgi.policy import PBGI, Policy
-from pbgi.stopping import BudgetSpent, GittinsStop, NothingLeft, Situation, StopReason, StopRule, rules_of
+from pbgi.policy import Policy
+from pbgi.settings import Settings
+from pbgi.stopping import BudgetSpent, NothingLeft, Situation, StopReason, StopRule
+from pbgi.study import attributes
+from pbgi.study.engine import StudyEngine
+from pbgi.study.ledger import AccountBook, Ledger, misstated, misstates_cost, told_cost
+from pbgi.study.spaces import CommonSpace, SearchSpace
+from pbgi.study.storage import keep, keep_stop, keep_suggestion, trials_of
+from pbgi.study.suggestion import Suggestion, suggestion_of
+from pbgi.study.turn import Turns
 
 _LOGGER = get_logger("optuna.pbgi")  # below Optuna's own, so that its handlers and its verbosity apply
 
@@ -88,9 +80,15 @@ class PBGISampler(BaseSampler):
         model: GPConfig | ModelKind | None = None,
         search_space: Mapping[str, BaseDistribution] | None = None,
     ) -> None:
-        seed = int(np.random.default_rng().integers(2**63)) if seed is None else seed
-        self._settings = EngineSettings(budget, policy, cost, stop, model, n_startup_trials, seed)
-        Optimizer({"any": Float(0.0, 1.0)}, **vars(self._settings))  # refuses what it would refuse later
+        self._settings = Settings(
+            budget=budget,
+            policy=policy,  # type: ignore[arg-type]  # defaults are filled in
+            cost=cost,
+            stop=stop,  # type: ignore[arg-type]
+            model=model,  # type: ignore[arg-type]
+            n_startup_trials=n_startup_trials,
+            seed=seed,  # type: ignore[arg-type]
+        )
         self._given_space = None if search_space is None else _checked_space(search_space)
         if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
             raise InvalidInputError(f"independent_sampler must be a sampler of Optuna; got {independent_sampler!r}")
@@ -98,7 +96,7 @@ class PBGISampler(BaseSampler):
         self._start_afresh()
 
     def _start_afresh(self) -> None:
-        self._lock, self._mirror, self._turns = threading.RLock(), Mirror(self._settings), Turns()
+        self._lock, self._engine, self._turns = threading.RLock(), StudyEngine(self._settings), Turns()
         self._begun: dict[tuple[str, int], tuple[list[FrozenTrial] | None, SearchSpace]] = {}
         self._common, self._accounts, self._warned = CommonSpace(), AccountBook(), False
 
@@ -111,7 +109,7 @@ class PBGISampler(BaseSampler):
         self._start_afresh()
 
     @property
-    def settings(self) -> EngineSettings:
+    def settings(self) -> Settings:
         """What it was told besides the space."""
         return self._settings
 
@@ -123,10 +121,7 @@ class PBGISampler(BaseSampler):
     @property
     def weighs_worth(self) -> bool:
         """Whether its stop rule asks if trials are worth their price."""
-        stop, policy = self._settings.stop, self._settings.policy
-        if stop is None:
-            return isinstance(policy, PBGI)
-        return any(isinstance(rule, GittinsStop) for rule in rules_of(stop))
+        return self._settings.weighs_worth
 
     # What Optuna asks ------------------------------------------------------------------------------------------------
 
@@ -164,7 +159,7 @@ class PBGISampler(BaseSampler):
         _require_one_objective(study)
         sampler = self._independent
         if sampler is None:
-            entropy = [self._settings.seed or 0, trial.number, zlib.crc32(param_name.encode())]
+            entropy = [self._settings.seed, trial.number, zlib.crc32(param_name.encode())]
             sampler = RandomSampler(seed=int(np.random.SeedSequence(entropy).generate_state(1)[0]))
         return sampler.sample_independent(study, trial, param_name, param_distribution)
 
@@ -175,8 +170,8 @@ class PBGISampler(BaseSampler):
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         """Note what the trial is charged where that is known already, and that a failed one was heard of."""
-        if state == TrialState.FAIL and ABANDONED_KEY not in trial.system_attrs:
-            keep(study, trial, ENDED_KEY, True)
+        if state == TrialState.FAIL and attributes.ABANDONED not in trial.system_attrs:
+            keep(study, trial, attributes.ENDED, True)
         if told_cost(trial) is None:
             self._settle(study, trial)
         if self._independent is not None:
@@ -185,14 +180,14 @@ class PBGISampler(BaseSampler):
     def _settle(self, study: Study, trial: FrozenTrial) -> None:
         """Note the price of a trial whose cost was not told, unless what was suggested says it already."""
         suggestion = suggestion_of(trial)
-        if PRICE_KEY in trial.system_attrs or (suggestion is not None and suggestion.refused is not None):
+        if attributes.PRICE in trial.system_attrs or (suggestion is not None and suggestion.refused is not None):
             return
         price, predicted = self._price(trial), None if suggestion is None else suggestion.predicted_cost
         if misstates_cost(trial) and not self._warned:
             _LOGGER.warning("%s (said once)", misstated(trial, _instead(price, predicted)))
             self._warned = True
         if price is not None and (predicted is None or not math.isclose(price, predicted, rel_tol=1e-9)):
-            keep(study, trial, PRICE_KEY, price)
+            keep(study, trial, attributes.PRICE, price)
 
     def reseed_rng(self) -> None:
         """Nothing of its own: randomness is a function of the seed and the study."""
@@ -210,7 +205,7 @@ class PBGISampler(BaseSampler):
         if spent is not None or not search_space.axes:
             return spent
         with self._lock:
-            reason = self._mirror.reflect(search_space, study.direction.name.lower(), ledger).should_stop()
+            reason = self._engine.optimizer(search_space, study.direction.name.lower(), ledger).should_stop()
         return self._of_study(reason, ledger)
 
     def ledger(self, trials: Sequence[FrozenTrial]) -> Ledger:
@@ -248,9 +243,9 @@ class PBGISampler(BaseSampler):
         if not search_space.axes:
             return Suggestion(), {}
         with self._lock:
-            optimizer = self._mirror.reflect(search_space, study.direction.name.lower(), ledger)
+            optimizer = self._engine.optimizer(search_space, study.direction.name.lower(), ledger)
             try:
-                asked = self._mirror.ask(trial.number)
+                asked: Trial = optimizer.ask()
             except NothingLeftError:
                 reason = self._of_study(optimizer.should_stop(), ledger)
                 return self._nothing_left(study, trial, search_space, reason)

@@ -10,9 +10,10 @@ from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.checks import require_positive
 from pbgi.history import check_cost
-from pbgi.integrations.optuna.kept import ABANDONED_KEY, PRICE_KEY, STOP_KEY, keep, trials_of
-from pbgi.integrations.optuna.ledger import Account, Ledger, ledger_of, remaining
 from pbgi.integrations.optuna.sampler import PBGISampler
+from pbgi.study import attributes
+from pbgi.study.ledger import Account, Ledger, ledger_of, remaining
+from pbgi.study.storage import keep, trials_of
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def cost_summary(study: Study, *, budget: float | None = None) -> CostSummary:
     budget = of_sampler if budget is None else require_positive("budget", budget)
     best = _best(study, ledger)
     until = None if best is None else [a for a in ledger.accounts.values() if a.trial.number <= best.trial.number]
-    stopped = study.user_attrs.get(STOP_KEY) or {}
+    stopped = study.user_attrs.get(attributes.STOP) or {}
     return CostSummary(
         n_trials=len(trials),
         spent=ledger.spent,
@@ -140,8 +141,8 @@ def fail_abandoned(study: Study, *, older_than: float, cost: float | None = None
     for account in ledger.accounts.values():
         trial, start = account.trial, account.trial.datetime_start
         if trial.state == TrialState.RUNNING and start is not None and (now - start).total_seconds() > limit:
-            keep(study, trial, PRICE_KEY, account.reserved if cost is None else cost)
-            keep(study, trial, ABANDONED_KEY, True)
+            keep(study, trial, attributes.PRICE, account.reserved if cost is None else cost)
+            keep(study, trial, attributes.ABANDONED, True)
             study.tell(trial.number, state=TrialState.FAIL)
             failed.append(trial.number)
     return tuple(failed)

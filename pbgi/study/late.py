@@ -15,17 +15,9 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
 from pbgi.history import check_cost, check_value
-from pbgi.integrations.optuna.kept import (
-    ENDED_KEY,
-    LATE_KEY,
-    PRICE_KEY,
-    TRIAL_KEY,
-    add_trial,
-    note,
-    patiently,
-    trials_of,
-)
-from pbgi.integrations.optuna.ledger import COST_KEY, ledger_of, told_cost
+from pbgi.study import attributes
+from pbgi.study.ledger import ledger_of, told_cost
+from pbgi.study.storage import add_trial, note, patiently, trials_of
 
 
 def tell_result(study: Study, trial: Trial | int, value: float, *, cost: float | None = None) -> FrozenTrial:
@@ -49,7 +41,7 @@ def tell_result(study: Study, trial: Trial | int, value: float, *, cost: float |
     known = _trial(trials, trial)
     if not known.state.is_finished():
         if paid is not None:
-            note(study, known, COST_KEY, paid)
+            note(study, known, attributes.COST, paid)
         patiently(lambda: study.tell(known.number, told, skip_if_finished=True))
         return trials_of(study)[known.number]
     found = late_result(trials, known)
@@ -68,12 +60,12 @@ def _trial(trials: list[FrozenTrial], wanted: Any) -> FrozenTrial:
 
 def was_abandoned(trial: FrozenTrial) -> bool:
     """Whether a trial was failed by somebody else than its worker."""
-    return trial.state == TrialState.FAIL and ENDED_KEY not in trial.system_attrs
+    return trial.state == TrialState.FAIL and attributes.ENDED not in trial.system_attrs
 
 
 def late_result(trials: Iterable[FrozenTrial], failed: FrozenTrial) -> FrozenTrial | None:
     """The late result of a failed trial, if it came."""
-    return next((trial for trial in trials if trial.system_attrs.get(LATE_KEY) == failed.number), None)
+    return next((trial for trial in trials if trial.system_attrs.get(attributes.LATE) == failed.number), None)
 
 
 def late_trial(
@@ -84,16 +76,18 @@ def late_trial(
     notes: Mapping[str, Any] = MappingProxyType({}),
 ) -> FrozenTrial:
     """The trial that holds the late result of a failed one, to be added. Without a cost it is charged the same."""
-    own = {key: told for key, told in failed.user_attrs.items() if key != COST_KEY and not key.startswith("pbgi:")}
-    kept: dict[str, Any] = {LATE_KEY: failed.number, TRIAL_KEY: failed.system_attrs.get(TRIAL_KEY)}
+    own = {
+        key: told for key, told in failed.user_attrs.items() if key != attributes.COST and not key.startswith("pbgi:")
+    }
+    kept: dict[str, Any] = {attributes.LATE: failed.number, attributes.TRIAL: failed.system_attrs.get(attributes.TRIAL)}
     if cost is None:
-        kept[PRICE_KEY] = ledger_of(trials).accounts[failed.number].charged
+        kept[attributes.PRICE] = ledger_of(trials).accounts[failed.number].charged
     return create_trial(
         state=TrialState.COMPLETE,
         value=value,
         params=failed.params,
         distributions=failed.distributions,
-        user_attrs=own | dict(notes) | ({} if cost is None else {COST_KEY: cost}),
+        user_attrs=own | dict(notes) | ({} if cost is None else {attributes.COST: cost}),
         system_attrs=kept,
     )
 
@@ -105,7 +99,7 @@ def require_same(known: FrozenTrial, value: float | None, cost: float | None) ->
         TrialStateError: It ended otherwise.
     """
     ended = known.value if known.state is TrialState.COMPLETE else None
-    paid = known.user_attrs.get(COST_KEY)
+    paid = known.user_attrs.get(attributes.COST)
     if (ended, paid) == (value, paid if cost is None else cost):
         return known
     state = f"{known.state.name.lower()}, value {ended}, cost {paid}"

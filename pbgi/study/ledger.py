@@ -24,13 +24,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.errors import InvalidInputError
 from pbgi.history import check_cost
-from pbgi.integrations.optuna.kept import ENDED_KEY, LATE_KEY, PRICE_KEY, Suggestion, suggestion_of
-
-COST_KEY = "cost"
-OBSERVED_KEY = "pbgi:observed"
-"""The user attribute that says what a success was seen to cost, where `cost` is only a charge; 0: nobody saw it."""
-OVERRUN_KEY = "pbgi:overrun"
-"""The user attribute of a trial that was ended because the budget was used up."""
+from pbgi.study import attributes
+from pbgi.study.suggestion import Suggestion, suggestion_of
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,7 @@ class Account:
     @property
     def interrupted(self) -> bool:
         """Whether it was ended from outside: it says nothing of its point."""
-        return self.trial.state == TrialState.FAIL and bool(self.trial.user_attrs.get(OVERRUN_KEY))
+        return self.trial.state == TrialState.FAIL and bool(self.trial.user_attrs.get(attributes.OVERRUN))
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,7 @@ def total(costs: Iterable[float]) -> float:
 
 def told_cost(trial: FrozenTrial) -> float | None:
     """The user attribute `cost`, if it is one: a positive number, or 0 for a trial that was free."""
-    told = trial.user_attrs.get(COST_KEY)
+    told = trial.user_attrs.get(attributes.COST)
     try:
         return 0.0 if told == 0 and not isinstance(told, bool) else check_cost(told)
     except InvalidInputError:
@@ -95,14 +90,14 @@ def told_cost(trial: FrozenTrial) -> float | None:
 
 def misstates_cost(trial: FrozenTrial) -> bool:
     """Whether its user attribute `cost` is something else than a cost; None says that it is not known."""
-    return trial.user_attrs.get(COST_KEY) is not None and told_cost(trial) is None
+    return trial.user_attrs.get(attributes.COST) is not None and told_cost(trial) is None
 
 
 def misstated(trial: FrozenTrial, charged: str) -> str:
     """A sentence about such a trial, and what it is charged instead."""
     rule = f"the attribute 'cost' of trial {trial.number} must be a finite number that is not negative"
     way_out = "write trial.set_user_attr('cost', number)"
-    return f"{rule}; got {trial.user_attrs[COST_KEY]!r}; {charged} is charged instead; {way_out}"
+    return f"{rule}; got {trial.user_attrs[attributes.COST]!r}; {charged} is charged instead; {way_out}"
 
 
 PriceOf: TypeAlias = Callable[[FrozenTrial], float | None]
@@ -129,9 +124,9 @@ class AccountBook:
             price_of: What a running trial will cost, where that is known.
         """
         known = list(trials)
-        superseded = {trial.system_attrs.get(LATE_KEY) for trial in known}
+        superseded = {trial.system_attrs.get(attributes.LATE) for trial in known}
         begun = [t for t in known if t.state != TrialState.WAITING and t.number not in superseded]
-        tells = any(trial.state.is_finished() and COST_KEY in trial.user_attrs for trial in begun)
+        tells = any(trial.state.is_finished() and attributes.COST in trial.user_attrs for trial in begun)
         if tells != self._tells:
             self._tells, self._settled = tells, {}
         accounts = {trial.number: self._account(trial, price_of) for trial in begun}
@@ -155,7 +150,7 @@ def _account(trial: FrozenTrial, tells: bool, price_of: PriceOf | None) -> Accou
     suggestion = suggestion_of(trial)
     if suggestion is not None and suggestion.refused is not None:
         return Account(trial, None, 0.0, 0.0, None, suggestion)
-    price = trial.system_attrs.get(PRICE_KEY)
+    price = trial.system_attrs.get(attributes.PRICE)
     predicted = price if price is not None or suggestion is None else suggestion.predicted_cost
     if trial.state == TrialState.RUNNING:
         known = price_of(trial) if predicted is None and price_of is not None else predicted
@@ -176,14 +171,14 @@ def _account(trial: FrozenTrial, tells: bool, price_of: PriceOf | None) -> Accou
 
 def _observed(trial: FrozenTrial, told: float) -> float:
     """What a trial was seen to cost; 0 if nobody saw it."""
-    noted = trial.user_attrs.get(OBSERVED_KEY, told)
+    noted = trial.user_attrs.get(attributes.OBSERVED, told)
     real = isinstance(noted, int | float) and not isinstance(noted, bool)
     return float(noted) if real and 0.0 <= noted < math.inf else told
 
 
 def _says_nothing(trial: FrozenTrial, tells: bool) -> bool:
     """Whether the duration of a trial is no measure of its cost."""
-    vanished = trial.state == TrialState.FAIL and ENDED_KEY not in trial.system_attrs
+    vanished = trial.state == TrialState.FAIL and attributes.ENDED not in trial.system_attrs
     return misstates_cost(trial) or (trial.state != TrialState.COMPLETE and (tells or vanished))
 
 

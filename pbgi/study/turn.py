@@ -30,18 +30,9 @@ from itertools import chain, repeat, takewhile
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from pbgi.integrations.optuna.kept import (
-    CHOOSING_KEY,
-    clear_mark,
-    exists,
-    has_mark,
-    is_choosing,
-    keep,
-    keep_suggestion,
-    trial_of,
-    trials_of,
-)
-from pbgi.integrations.optuna.lock import StudyLock
+from pbgi.study import attributes
+from pbgi.study.lock import StudyLock
+from pbgi.study.storage import clear_mark, exists, has_mark, is_choosing, keep, keep_suggestion, trial_of, trials_of
 
 PATIENCE = 60.0
 # Looking costs the storage a query and this machine some milliseconds: those who wait look less and less often.
@@ -125,7 +116,7 @@ class Turns:
     def _wait(self, study: Study, trial: FrozenTrial, mark: str | bool) -> Turn:
         """Mark the trial, wait until no other has a mark, and read the trials as they are then."""
         pauses = chain(PAUSES, repeat(PAUSES[-1]))
-        keep(study, trial, CHOOSING_KEY, mark)
+        keep(study, trial, attributes.CHOOSING, mark)
         trials, others = self._look(study, trial, mark)
         while others:
             if min(others) < trial.number:
@@ -133,7 +124,7 @@ class Turns:
                 while any(number < trial.number for number in others):
                     self._sleep(next(pauses))
                     trials, others = self._look(study, trial, mark)
-                keep(study, trial, CHOOSING_KEY, mark)
+                keep(study, trial, attributes.CHOOSING, mark)
             else:
                 self._sleep(next(pauses))
             trials, others = self._look(study, trial, mark)
@@ -158,7 +149,7 @@ class Turns:
         return [
             t
             for key, t in seen.items()
-            if (mark is not True and t.system_attrs[CHOOSING_KEY] == mark)
+            if (mark is not True and t.system_attrs[attributes.CHOOSING] == mark)
             or now - self._first_seen[key] >= self._patience
         ]
 

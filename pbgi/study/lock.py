@@ -23,7 +23,7 @@ from typing import Any
 from optuna.storages import RDBStorage
 from optuna.study import Study
 
-from pbgi.integrations.optuna.kept import database_of
+from pbgi.study.storage import database_of
 
 fcntl: ModuleType | None
 try:

@@ -165,6 +165,29 @@ class SearchSpace:
         return constants | {name: self.axes[name].column(column) for name, column in columns.items()}
 
 
+@dataclass(frozen=True)
+class NamedSpace:
+    """A space whose values are those of the trials; a trial with more parameters, or fewer, has no point in it."""
+
+    space: Space
+
+    @cached_property
+    def distributions(self) -> dict[str, BaseDistribution]:
+        """As Optuna knows it; a fixed value is a choice of one."""
+        return distributions_of(self.space)
+
+    def to_engine(self, params: Mapping[str, Any]) -> dict[str, Value] | None:
+        """The point, or None if it is none of this space."""
+        try:
+            return self.space.check(params)
+        except InvalidInputError:
+            return None
+
+    def cost_in_values(self, cost: Cost | None) -> Cost | None:
+        """The cost as it is."""
+        return cost
+
+
 class CommonSpace:
     """The distributions that all completed trials of a study have in common; each trial is looked at once.
 
@@ -226,3 +249,16 @@ def _only_value(distribution: BaseDistribution) -> Any:
     if isinstance(distribution, CategoricalDistribution):
         return distribution.choices[0]
     return distribution.low if isinstance(distribution, FloatDistribution | IntDistribution) else None
+
+
+def distributions_of(space: Space) -> dict[str, BaseDistribution]:
+    """The parameters of a space as Optuna's distributions; a fixed value is a choice of one."""
+    return {name: _distribution(parameter) for name, parameter in space.parameters.items()}
+
+
+def _distribution(parameter: Parameter | Value) -> BaseDistribution:
+    if isinstance(parameter, Float):
+        return FloatDistribution(parameter.low, parameter.high, log=parameter.log)
+    if isinstance(parameter, Integer):
+        return IntDistribution(parameter.low, parameter.high, log=parameter.log, step=parameter.step)
+    return CategoricalDistribution(parameter.choices if isinstance(parameter, Categorical) else [parameter])

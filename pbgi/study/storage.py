@@ -1,26 +1,17 @@
-"""What is kept with a trial in the study, and the only lines that touch Optuna's storage.
+"""The only lines that touch Optuna's storage by private names.
 
-    pbgi:trial       what was suggested: the point, its predicted cost, and what the policy noted (Trial.record)
-    pbgi:choosing    set while a worker is choosing the point of this trial: the lock it holds meanwhile, or true
-    pbgi:price       what the trial is charged, where that is known and no cost was told
-    pbgi:ended       the trial failed and its worker lived to say so
-    pbgi:abandoned   the trial is being failed by another than its worker
-    pbgi:late        the number of a failed trial whose result this one is
-
-These are system attributes, which come with the trials that a worker reads anyway. Optuna hands a sampler a study and a
-frozen trial and has no public way to write to either; the three attributes with an underscore that are used here, and
-nowhere else, are those by which Optuna's own samplers keep what they must remember. A fourth leads from the cache that
-Optuna puts before a database to the database; where it leads nowhere, there is no lock, and all else works.
+Optuna hands a sampler a study and a frozen trial and has no public way to write to either; the three attributes with an
+underscore that are used here, and nowhere else, are those by which Optuna's own samplers keep what they must remember.
+A fourth leads from the cache that Optuna puts before a database to the database; where it leads nowhere, there is no
+lock, and all else works.
 
 Each line may be done twice with the same effect, so a database server that goes away is asked again for a while.
 """
 
 import contextlib
-import math
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
@@ -29,101 +20,20 @@ from optuna.storages import RDBStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from pbgi.errors import InvalidInputError
-from pbgi.notes import Note
 from pbgi.stopping import StopReason
+from pbgi.study import attributes
+from pbgi.study.suggestion import Suggestion, to_stored
 
 T = TypeVar("T")
 
-TRIAL_KEY, CHOOSING_KEY, PRICE_KEY, ENDED_KEY = "pbgi:trial", "pbgi:choosing", "pbgi:price", "pbgi:ended"
-ABANDONED_KEY, LATE_KEY = "pbgi:abandoned", "pbgi:late"
-STOP_KEY = "pbgi:stop"
-"""The user attribute of a study that holds why it was stopped: rule, message and numbers."""
 # Less than `turn.PATIENCE`: nobody takes a worker that waits for the server for one that was killed.
 SERVER_PATIENCE, PAUSE = 30.0, 0.25
 _LOGGER = get_logger("optuna.pbgi")  # below Optuna's own, so that its handlers and its verbosity apply
 
 
-@dataclass(frozen=True)
-class Suggestion:
-    """What was suggested for a trial.
-
-    Attributes:
-        params: The point, in Optuna's internal numbers.
-        predicted_cost: What it is expected to cost; None if nothing is known.
-        priced: Whether that is a price known beforehand.
-        record: What the policy noted.
-        refused: Why there is no point for this trial: nothing fits the budget.
-    """
-
-    params: Mapping[str, float] = field(default_factory=dict)
-    predicted_cost: float | None = None
-    priced: bool = False
-    record: Mapping[str, Note] = field(default_factory=dict)
-    refused: str | None = None
-
-
-FORMAT = 1  # of what is stored of a suggestion; what has none was written before there were several
-
-
-def to_stored(suggestion: Suggestion) -> dict[str, Any]:
-    """A suggestion as it is stored with its trial."""
-    return {"format": FORMAT, **asdict(suggestion)}
-
-
-def suggestion_of(trial: FrozenTrial) -> Suggestion | None:
-    """What was suggested for a trial, if it was by this sampler.
-
-    Raises:
-        InvalidInputError: Another version has written it, or it is damaged.
-    """
-    found = trial.system_attrs.get(TRIAL_KEY)
-    if found is None:
-        return None
-    problem = _problem(found)
-    if problem is not None:
-        rule = f"attribute {TRIAL_KEY!r} of trial {trial.number} must be of format {FORMAT}"
-        raise InvalidInputError(f"{rule}; {problem}; another version of pbgi wrote it, or it is damaged: update pbgi")
-    return Suggestion(**{name: value for name, value in found.items() if name != "format"})
-
-
-def _problem(found: Any) -> str | None:
-    """What is wrong with a stored suggestion."""
-    if not isinstance(found, dict):
-        return f"got {found!r}"
-    if found.get("format", FORMAT) != FORMAT:
-        return f"got format {found['format']!r}"
-    unknown = [name for name in found if name != "format" and name not in _RULES]
-    if unknown:
-        return f"unknown: {', '.join(map(repr, unknown))}"
-    wrong = [name for name, holds in _RULES.items() if name in found and not holds(found[name])]
-    return f"got {wrong[0]}={found[wrong[0]]!r}" if wrong else None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
-
-
-_RULES: dict[str, Callable[[Any], bool]] = {
-    "params": lambda params: isinstance(params, dict) and all(_is_number(x) for x in params.values()),
-    "predicted_cost": lambda cost: cost is None or (_is_number(cost) and cost >= 0.0),
-    "priced": lambda priced: isinstance(priced, bool),
-    "record": lambda record: isinstance(record, dict),
-    "refused": lambda refused: refused is None or isinstance(refused, str),
-}
-
-
-def suggested_params(trial: FrozenTrial, distributions: Mapping[str, Any]) -> dict[str, Any]:
-    """The params of a trial so far, with those that were suggested and not yet asked for."""
-    suggestion = suggestion_of(trial)
-    internal = {} if suggestion is None else suggestion.params
-    ahead = {name: distributions[name].to_external_repr(x) for name, x in internal.items() if name in distributions}
-    return ahead | trial.params
-
-
 def is_choosing(trial: FrozenTrial) -> bool:
     """Whether a worker is choosing the point of this trial right now."""
-    marked = bool(trial.system_attrs.get(CHOOSING_KEY)) and trial.system_attrs.get(TRIAL_KEY) is None
+    marked = bool(trial.system_attrs.get(attributes.CHOOSING)) and trial.system_attrs.get(attributes.TRIAL) is None
     return marked and not trial.state.is_finished()
 
 
@@ -200,13 +110,13 @@ def add_trial(study: Study, trial: FrozenTrial) -> FrozenTrial:
 def clear_mark(study: Study, trial: FrozenTrial) -> None:
     """Take away the mark of a trial; its worker, if it is only slow, notices when it has chosen."""
     with contextlib.suppress(UpdateFinishedTrialError):
-        keep(study, trial, CHOOSING_KEY, False)
+        keep(study, trial, attributes.CHOOSING, False)
 
 
 def has_mark(study: Study, trial: FrozenTrial, mark: Any) -> bool:
     """Whether a trial still has the mark that was set."""
     storage = database_of(study) or study._storage  # a cache would ask the database for the whole trial
-    return bool(patiently(lambda: storage.get_trial_system_attrs(trial._trial_id)).get(CHOOSING_KEY) == mark)
+    return bool(patiently(lambda: storage.get_trial_system_attrs(trial._trial_id)).get(attributes.CHOOSING) == mark)
 
 
 def database_of(study: Study) -> RDBStorage | None:
@@ -217,10 +127,10 @@ def database_of(study: Study) -> RDBStorage | None:
 
 def keep_suggestion(study: Study, trial: FrozenTrial, suggestion: Suggestion | None) -> None:
     """Store what was suggested for a trial, which also says that the choice is made; or None: it is taken back."""
-    keep(study, trial, TRIAL_KEY, None if suggestion is None else to_stored(suggestion))
+    keep(study, trial, attributes.TRIAL, None if suggestion is None else to_stored(suggestion))
 
 
 def keep_stop(study: Study, reason: StopReason | None) -> None:
     """Store why the study was stopped, or that it goes on."""
     value = None if reason is None else {**vars(reason), "numbers": dict(reason.numbers)}
-    patiently(lambda: study._storage.set_study_user_attr(study._study_id, STOP_KEY, value))
+    patiently(lambda: study._storage.set_study_user_attr(study._study_id, attributes.STOP, value))

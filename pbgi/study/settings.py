@@ -1,0 +1,71 @@
+"""What suggestions depend on, kept in the study: so a study can be asked without its job file.
+
+The parameters, the direction and the units of value and cost stay what they were for the first trials; ranges may get
+wider. Budget, policy and limits follow the job file. The seed is the job's, or drawn once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pbgi.plain import from_plain, require_fields, to_plain
+from pbgi.policy import PBGI, POLICIES, Policy
+from pbgi.settings import Settings, require_direction
+from pbgi.space import Space
+from pbgi.stopping import GittinsStop, MaxTrials, StopRule
+
+FIELDS = ("space", "direction", "budget", "policy", "n_startup_trials", "seed", "trials", "objective", "cost", "price")
+
+
+@dataclass(frozen=True, eq=False)
+class StudySettings:
+    """What an optimizer of this study is made of.
+
+    `objective` and `cost` are what values and costs are called, `price` is that of a second where seconds are what
+    costs: with another one costs are in another unit.
+    """
+
+    space: Space
+    direction: str
+    budget: float | None
+    policy: Policy | None
+    n_startup_trials: int | None
+    seed: int
+    trials: int | None
+    objective: str
+    cost: str
+    price: float | None
+
+    def __post_init__(self) -> None:
+        require_direction(self.direction)
+        _ = self.engine  # which checks the rest
+
+    def to_plain(self) -> dict[str, Any]:
+        """As JSON."""
+        plain = {name: getattr(self, name) for name in FIELDS}
+        return plain | {"space": self.space.to_json(), "policy": to_plain(self.policy)}
+
+    @classmethod
+    def from_plain(cls, data: Mapping[str, Any]) -> "StudySettings":
+        """What `to_plain` wrote, checked."""
+        require_fields("settings of the study", data, FIELDS)
+        read = {"space": Space.from_json(data["space"]), "policy": from_plain("policy", data["policy"], POLICIES)}
+        return cls(**{**data, **read})
+
+    @property
+    def engine(self) -> Settings:
+        """What an optimizer is told besides space and direction."""
+        return Settings(
+            budget=self.budget,
+            policy=self.policy,  # type: ignore[arg-type]  # defaults are filled in
+            stop=self._stop(),  # type: ignore[arg-type]
+            n_startup_trials=self.n_startup_trials,
+            seed=self.seed,
+        )
+
+    def _stop(self) -> StopRule | None:
+        if self.trials is None:
+            return None
+        limit = MaxTrials(self.trials)
+        # A rule that is given takes the place of the exchange rate's own.
+        return GittinsStop(self.policy.cost_scale) | limit if isinstance(self.policy, PBGI) else limit
