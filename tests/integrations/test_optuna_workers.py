@@ -19,7 +19,7 @@ from optuna_fixtures import MIXED, sqlite_in, suggest_mixed, value_of
 
 import pbgi
 from pbgi.integrations.optuna import PBGISampler, cost_summary
-from pbgi.optimizer import LEARNING
+from pbgi.state import LEARNING
 from pbgi.study import attributes
 from pbgi.study.lock import StudyLock
 from pbgi.study.storage import is_choosing, keep, trials_of
