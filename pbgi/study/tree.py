@@ -1,12 +1,12 @@
-"""Which parameters of a study depend on which: learned from the trials, since a program that defines as it runs tells nobody.
+"""Which parameters of a study depend on which: learned from its trials, since a program tells nobody what it will ask.
 
     if trial.suggest_categorical("model", ["svm", "forest"]) == "svm":
         trial.suggest_float("C", 1e-3, 1e3, log=True)
 
-A parameter that only some trials have is explained by another one, its parent, if the value of the parent alone decides
-whether it is there: for a categorical parent a set of choices, for an integer one all levels from some level on, or up to
-it, as in `for layer in range(n_layers)`. A parent may itself have a parent. Parameters that are always there together share
-their conditions.
+A parameter that only some trials have is explained by another one, its parent, if the value of the parent alone
+decides whether it is there: for a categorical parent a set of choices, for an integer one all levels from some level
+on, or up to it, as in `for layer in range(n_layers)`. A parent may itself have a parent. Parameters that are always
+there together share their conditions.
 
 A parent whose values were all seen only once explains anything, so there must be repetitions that agree. What cannot be
 explained, yet or at all (it may depend on the value of a float), is left out: it is for the independent sampler. A tree
