@@ -16,7 +16,7 @@ LINE = Space({"x": Float(0, 1)})
     ("arguments", "message"),
     [
         ({"budget": 0}, "budget must be a positive, finite number; got 0"),
-        ({"n_startup_trials": 0}, "n_startup_trials must be a positive whole number; got 0"),
+        ({"n_startup_trials": -1}, "n_startup_trials must be a whole number that is not negative; got -1"),
         ({"seed": -1}, "seed must be a whole number that is not negative; got -1"),
         ({"policy": PBGI}, "policy must be None or an object with propose()"),
         ({"stop": 3}, "stop must be None or an object with reason() and note()"),

@@ -13,7 +13,8 @@ import optuna
 from optuna.distributions import IntDistribution
 
 import pbgi
-from pbgi.integrations.optuna import BudgetCallback, PBGISampler, kept
+from pbgi.integrations.optuna import BudgetCallback, PBGISampler
+from pbgi.study import storage as study_storage
 from pbgi.study.storage import patiently
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -56,7 +57,7 @@ def work_patiently(study):
 
 
 def work_plainly(study):
-    kept.SERVER_PATIENCE = 0.5  # for the sake of a fast test
+    study_storage.SERVER_PATIENCE = 0.5  # for the sake of a fast test
 
     def objective(trial):
         i, j = suggest(trial)

@@ -71,9 +71,10 @@ def completed(study):
     return study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
 
 
-def wait_for(study, n_completed):
+def wait_for(study, workers, n_completed):
     until = time.monotonic() + 120.0
     while len(completed(study)) < n_completed:
+        assert workers.poll() is None, workers.communicate()[1]  # no two minutes for workers that could not begin
         assert time.monotonic() < until, "the workers do not get on"
         time.sleep(0.05)
 
@@ -93,11 +94,11 @@ def assert_nothing_lost_or_doubled(study, acknowledged):
 
 def test_eight_workers_share_a_study_while_the_server_is_stopped_and_started(server, study):
     workers = start_workers(server, "patient", N_WORKERS)
-    wait_for(study, 12)
+    wait_for(study, workers, 12)
     server.stop()
     time.sleep(1.0)
     server.start()
-    wait_for(study, 24)
+    wait_for(study, workers, 24)
     server.crash()
     server.start()
     acknowledged = results_of(workers)
@@ -111,7 +112,7 @@ def test_eight_workers_share_a_study_while_the_server_is_stopped_and_started(ser
 def test_workers_that_lose_the_server_are_started_again(server, study):
     """Those of a plain `study.optimize` may end with an error, and leave trials that nobody will finish."""
     workers = start_workers(server, "plain", 3)
-    wait_for(study, 6)
+    wait_for(study, workers, 6)
     server.stop()
     acknowledged = results_of(workers, may_fail=True)
     assert workers.returncode > 0
