@@ -1,7 +1,6 @@
 """Many workers on a PostgreSQL server that goes away and comes back: nothing is lost, nothing is done twice."""
 
 import os
-import sqlite3
 import subprocess
 import sys
 import time
@@ -14,14 +13,12 @@ pytest.importorskip("optuna.samplers")
 import optuna
 import sqlalchemy
 from optuna.distributions import CategoricalDistribution
-from optuna.exceptions import StorageInternalError
 from optuna.trial import TrialState
 from postgresql_server import PostgresqlServer, server_binaries
-from sqlalchemy.exc import OperationalError, PendingRollbackError
 
 from pbgi.integrations.optuna import PBGISampler, cost_summary, fail_abandoned
 from pbgi.study.lock import StudyLock
-from pbgi.study.storage import database_of, patiently
+from pbgi.study.storage import database_of
 from pbgi.study.turn import Turns
 
 WORKER = Path(__file__).with_name("postgresql_worker.py")
@@ -210,68 +207,9 @@ def test_workers_whose_lock_is_taken_away_while_they_choose_share_no_point(study
 
 def test_a_worker_killed_while_it_chooses_leaves_nothing_to_wait_for(server, study, join):
     study.ask()
-    script = WORKER.with_name("optuna_killed_worker.py")
+    script = WORKER.parents[1] / "optuna_killed_worker.py"
     with subprocess.Popen([sys.executable, script, server.url], stdout=subprocess.PIPE, text=True) as victim:
         assert victim.stdout.readline() == "choosing\n"
         assert locks(study) == 1
         victim.kill()
     asked_point(join(PBGISampler(seed=0, search_space=SPACE)))  # fails if it has to wait for the mark
-
-
-# Patience, without a server ------------------------------------------------------------------------------------------
-
-
-class Storage:
-    """Fails so many times, and then works."""
-
-    def __init__(self, n_failures, original):
-        self.n_calls, self._n_failures, self._original = 0, n_failures, original
-
-    def __call__(self):
-        self.n_calls += 1
-        if self.n_calls <= self._n_failures:
-            raise StorageInternalError from OperationalError("SELECT 1", {}, self._original)
-        return "done"
-
-
-def test_an_operation_is_repeated_until_the_server_is_back(monkeypatch):
-    monkeypatch.setattr("pbgi.study.storage.PAUSE", 0.0)
-    storage = Storage(3, ConnectionError("the server is away"))
-    assert patiently(storage) == "done"
-    assert storage.n_calls == 4
-
-
-def test_a_transaction_that_was_cut_off_is_repeated(monkeypatch):
-    monkeypatch.setattr("pbgi.study.storage.PAUSE", 0.0)
-    storage = Storage(1, ConnectionError("the server is away"))
-
-    def read():
-        try:
-            return storage()
-        except StorageInternalError as error:
-            try:
-                raise PendingRollbackError from error.__cause__
-            except PendingRollbackError as pending:
-                raise StorageInternalError from pending
-
-    assert patiently(read) == "done"
-
-
-def test_patience_ends():
-    storage = Storage(3, ConnectionError("the server is away"))
-    with pytest.raises(StorageInternalError):
-        patiently(storage, patience=0.0)
-    assert storage.n_calls == 1
-
-
-@pytest.mark.parametrize("original", [sqlite3.OperationalError("disk is full"), sqlite3.OperationalError("locked")])
-def test_a_file_is_not_waited_for(original):
-    storage = Storage(1, original)
-    with pytest.raises(StorageInternalError):
-        patiently(storage)
-    assert storage.n_calls == 1
-
-
-def test_other_errors_are_not_repeated():
-    with pytest.raises(ZeroDivisionError):
-        patiently(lambda: 1 / 0)

@@ -1,11 +1,15 @@
-"""Studies for the tests of the Optuna sampler."""
+"""Studies, trials and other workers for the tests of studies and of the Optuna sampler."""
 
+import datetime as dt
 import math
 
 import optuna
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import TrialState, create_trial
 
 import pbgi
+from pbgi.study import attributes
+from pbgi.study.storage import trials_of
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -72,3 +76,49 @@ def engine_space():
 def from_engine(params):
     act = ("relu", "tanh", None)[params["act"]]
     return {"act": act, "layers": params["layers"], "lr": params["lr"], "width": 0.25 * params["width"]}
+
+
+START = dt.datetime(2026, 1, 1)
+UNIT = FloatDistribution(0.0, 1.0)
+
+
+def trial_of(seconds, state=TrialState.COMPLETE, system=None, **notes):
+    """A trial that took so many seconds."""
+    running = state == TrialState.RUNNING
+    trial = create_trial(
+        state=state,
+        params={"x": 0.5},
+        distributions={"x": UNIT},
+        value=1.0 if state == TrialState.COMPLETE else None,
+        user_attrs=notes,
+        system_attrs=system or {},
+    )
+    trial.datetime_start, trial.datetime_complete = START, None if running else START + dt.timedelta(seconds=seconds)
+    return trial
+
+
+def suggested(cost, **more):
+    """The attributes of a trial that was suggested, with this expected cost."""
+    return {"pbgi:trial": {"params": {"x": 0.5}, "predicted_cost": cost, **more}}
+
+
+def asked(study, n):
+    """All trials, after so many more were asked for."""
+    for _ in range(n):
+        study.ask()
+    return trials_of(study)
+
+
+class Clockwork:
+    """Instead of sleeping: does the next thing that another worker would have done meanwhile."""
+
+    def __init__(self, *steps):
+        self.steps = list(steps)
+
+    def __call__(self, _seconds):
+        self.steps.pop(0)()
+
+
+def marks(study):
+    """The trials whose workers are choosing."""
+    return [trial.number for trial in trials_of(study) if trial.system_attrs.get(attributes.CHOOSING)]

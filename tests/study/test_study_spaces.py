@@ -1,20 +1,15 @@
-"""Distributions there and back, conditional and changing spaces."""
+"""Distributions there and back, and what trials of changing ranges have in common."""
 
 import math
 
 import numpy as np
-import pytest
-
-pytest.importorskip("optuna.samplers")
-
 import optuna
+import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 import pbgi
 from pbgi.integrations.optuna import PBGISampler
 from pbgi.study.spaces import CommonSpace, SearchSpace, axis_of
-
-optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 @pytest.mark.parametrize(
@@ -52,23 +47,6 @@ def test_equal_choices_are_offered_once():
     assert axis.to_engine(math.nan) == 4
 
 
-def test_equal_choices_do_not_hide_that_all_has_been_tried():
-    choices = [1, True, "a"]
-    study = optuna.create_study(sampler=PBGISampler(seed=0, search_space={"x": CategoricalDistribution(choices)}))
-    tried = [study.ask({"x": CategoricalDistribution(choices)}).params["x"] for _ in range(2)]
-    assert sorted(map(str, tried)) == ["1", "a"]
-
-
-@pytest.mark.parametrize("distribution", [IntDistribution(0, 2**50), FloatDistribution(0.0, 1.0, step=1e-15)])
-def test_too_many_levels_are_left_to_the_independent_sampler(distribution):
-    study = optuna.create_study(sampler=PBGISampler(seed=0))
-    space = {"huge": distribution, "x": FloatDistribution(0.0, 1.0)}
-    for _ in range(3):
-        trial = study.ask(space)
-        study.tell(trial, trial.params["x"])
-    assert study.sampler.infer_relative_search_space(study, study.trials[-1]) == {"x": space["x"]}
-
-
 def test_single_values_are_constants_that_a_price_may_use():
     space = SearchSpace.of({"gpus": IntDistribution(4, 4), "kind": CategoricalDistribution(["A"]), "x": HALF})
     cost = space.cost_in_values(pbgi.KnownCost(lambda params: params["gpus"] * params["x"]))
@@ -78,45 +56,6 @@ def test_single_values_are_constants_that_a_price_may_use():
 
 
 HALF = FloatDistribution(0.0, 1.0, step=0.5)
-
-
-def test_a_price_sees_the_values_of_the_user():
-    seen = []
-
-    def price(params):
-        seen.append(dict(params))
-        return 1.0 + params["x"] + (params["c"] == "slow") + params["fixed"]
-
-    def objective(trial):
-        trial.suggest_int("fixed", 3, 3)
-        return trial.suggest_float("x", 0.0, 1.0, step=0.5) + len(trial.suggest_categorical("c", ["slow", "fast"]))
-
-    study = optuna.create_study(sampler=PBGISampler(cost=pbgi.KnownCost(price), seed=0, n_startup_trials=2))
-    study.optimize(objective, n_trials=4)
-    assert {params["c"] for params in seen} == {"slow", "fast"}
-    assert {params["x"] for params in seen} == {0.0, 0.5, 1.0}
-
-
-def test_conditional_parameters_fall_to_the_independent_sampler():
-    asked = set()
-
-    class Watched(optuna.samplers.RandomSampler):
-        def sample_independent(self, study, trial, param_name, param_distribution):
-            asked.add((trial.number, param_name))
-            return super().sample_independent(study, trial, param_name, param_distribution)
-
-    def objective(trial):
-        if trial.suggest_categorical("kind", ["x", "y"]) == "x":
-            return trial.suggest_float("x", 0.0, 1.0)
-        return trial.suggest_float("y", 0.0, 1.0)
-
-    study = optuna.create_study(sampler=PBGISampler(seed=0, independent_sampler=Watched(seed=1)))
-    study.optimize(objective, n_trials=12)
-    kinds = [trial.params["kind"] for trial in study.trials]
-    both = max(kinds.index("x"), kinds.index("y"))
-    alone = {(n, kind) for n, kind in enumerate(kinds) if n > both}
-    assert {(n, name) for n, name in asked if n > both} == alone  # "kind" is never among them
-    assert study.sampler.infer_relative_search_space(study, study.trials[-1]).keys() == {"kind"}
 
 
 def completed(params, distributions, value=1.0):
@@ -196,75 +135,3 @@ def test_a_value_between_two_steps_is_of_another_range():
     space = SearchSpace.of({"x": FloatDistribution(0.1, 1.1, step=0.25)})
     assert space.to_engine({"x": 0.35}) == {"x": 1}
     assert space.to_engine({"x": 0.25}) is None
-
-
-def test_enqueued_parameters_are_kept_and_the_rest_is_chosen():
-    study = optuna.create_study(sampler=PBGISampler(seed=0))
-    space = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
-    for _ in range(7):
-        trial = study.ask(space)
-        study.tell(trial, trial.params["x"] + trial.params["y"])
-    study.enqueue_trial({"x": 0.25})
-    study.enqueue_trial({"x": 0.5, "y": 0.75})
-    partly, wholly, after = (study.ask(space) for _ in range(3))
-    assert partly.params["x"] == 0.25
-    assert wholly.params == {"x": 0.5, "y": 0.75}
-    assert after.params not in (partly.params, wholly.params)
-
-
-@pytest.mark.parametrize("pruner", [optuna.pruners.HyperbandPruner(), optuna.pruners.MedianPruner()])
-def test_pruners_see_nothing_strange(pruner):
-    def objective(trial):
-        x = trial.suggest_float("x", 0.0, 1.0)
-        trial.set_user_attr("cost", 1.0)
-        for step in range(5):
-            trial.report(x + 1.0 / (1 + step), step)
-            if trial.should_prune():
-                raise optuna.TrialPruned
-        return x
-
-    study = optuna.create_study(sampler=PBGISampler(budget=12.0, seed=0), pruner=pruner)
-    study.optimize(objective, n_trials=30)
-    charged = [trial for trial in study.trials if trial.params]
-    assert 11 <= len(charged) <= 12  # pruned ones too, and those that another bracket had
-    assert len({trial.params["x"] for trial in charged}) == len(charged)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "match"),
-    [
-        ({"budget": -1.0}, "budget must be a positive"),
-        ({"seed": -1}, "seed must be"),
-        ({"policy": "PBGI"}, "policy must be"),
-        ({"n_startup_trials": -1}, "n_startup_trials must be"),
-        ({"search_space": {"x": (0, 1)}}, "search_space must map names to distributions"),
-        ({"independent_sampler": 3}, "independent_sampler must be a sampler"),
-    ],
-)
-def test_wrong_arguments_are_refused_at_once(wrong, match):
-    with pytest.raises(pbgi.InvalidInputError, match=match):
-        PBGISampler(**wrong)
-
-
-def test_an_unknown_argument_is_named():
-    with pytest.raises(pbgi.UnknownArgumentError, match="did you mean 'budget'"):
-        PBGISampler(budgett=3)
-
-
-def test_several_objectives_are_refused_with_the_way_out():
-    study = optuna.create_study(directions=["minimize", "maximize"], sampler=PBGISampler())
-    with pytest.raises(pbgi.InvalidInputError, match="one objective; got 2 directions; combine them"):
-        study.ask().suggest_float("x", 0.0, 1.0)
-
-
-@pytest.mark.parametrize(
-    "distribution",
-    [FloatDistribution(0.0, 1.0, step=0.0005), IntDistribution(1, 5000, log=True), IntDistribution(0, 4000)],
-)
-def test_grids_of_many_steps_do_not_repeat(distribution):
-    sampler = PBGISampler(seed=0, search_space={"x": distribution}, cost=pbgi.UniformCost())
-    study = optuna.create_study(sampler=sampler)
-    for _ in range(30):
-        trial = study.ask({"x": distribution})
-        study.tell(trial, abs(distribution.to_internal_repr(trial.params["x"]) - 0.3 * distribution.high))
-    assert len({trial.params["x"] for trial in study.trials}) == 30

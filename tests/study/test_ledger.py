@@ -1,48 +1,22 @@
 """What trials are charged, by state and by what is known of their cost."""
 
-import datetime as dt
 import logging
 
-import pytest
-
-pytest.importorskip("optuna.samplers")
-
 import optuna
-from optuna.distributions import FloatDistribution, IntDistribution
+import pytest
+from optuna.distributions import IntDistribution
 from optuna.trial import TrialState, create_trial
-from optuna_fixtures import add, sqlite_in
+from optuna_fixtures import UNIT, add, sqlite_in, suggested, trial_of
 
 import pbgi
-from pbgi.integrations.optuna import BudgetCallback, PBGISampler, cost_summary, fail_abandoned, ledger_of
+from pbgi.integrations.optuna import BudgetCallback, PBGISampler, cost_summary, ledger_of
 from pbgi.study.suggestion import suggestion_of
-
-START = dt.datetime(2026, 1, 1)
-UNIT = FloatDistribution(0.0, 1.0)
-
-
-def trial_of(seconds, state=TrialState.COMPLETE, system=None, **attributes):
-    """A trial that took so many seconds."""
-    running = state == TrialState.RUNNING
-    trial = create_trial(
-        state=state,
-        params={"x": 0.5},
-        distributions={"x": UNIT},
-        value=1.0 if state == TrialState.COMPLETE else None,
-        user_attrs=attributes,
-        system_attrs=system or {},
-    )
-    trial.datetime_start, trial.datetime_complete = START, None if running else START + dt.timedelta(seconds=seconds)
-    return trial
 
 
 def spent_on(*trials):
     study = optuna.create_study()
     study.add_trials(trials)
     return cost_summary(study).spent
-
-
-def suggested(cost, **more):
-    return {"pbgi:trial": {"params": {"x": 0.5}, "predicted_cost": cost, **more}}
 
 
 @pytest.mark.parametrize("state", [TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL])
@@ -188,16 +162,6 @@ def test_running_trials_hold_what_was_predicted_else_the_usual():
     assert cost_summary(study).reserved == 7.0 + 3.0
 
 
-def test_waiting_trials_hold_nothing():
-    study = optuna.create_study()
-    study.enqueue_trial({"x": 0.5})
-    summary = cost_summary(study, budget=3.0)
-    assert (summary.spent, summary.reserved, summary.remaining, summary.counts) == (0.0, 0.0, 3.0, {"waiting": 1})
-
-
-# Through a study -----------------------------------------------------------------------------------------------------
-
-
 def test_failed_and_pruned_trials_are_charged_and_the_budget_stops_the_study():
     def objective(trial):
         trial.suggest_float("x", 0.0, 1.0)
@@ -269,27 +233,6 @@ def suggestion_of_next(study):
     return suggestion_of(study.trials[trial.number])
 
 
-# Killed workers ------------------------------------------------------------------------------------------------------
-
-
-def test_abandoned_trials_are_failed_and_charged_what_was_held():
-    study = optuna.create_study(sampler=PBGISampler(budget=10.0, seed=0))
-    study.add_trials([trial_of(1.0, cost=2.0), trial_of(0, TrialState.RUNNING, system=suggested(3.0))])
-    asked = study.ask()
-    assert fail_abandoned(study, older_than=3600.0) == (1,)
-    assert [trial.state for trial in study.trials] == [TrialState.COMPLETE, TrialState.FAIL, TrialState.RUNNING]
-    summary = cost_summary(study)
-    assert (summary.spent, summary.reserved) == (5.0, 2.0)
-    study.tell(asked, 1.0)
-
-
-def test_abandoned_trials_may_be_charged_something_else():
-    study = optuna.create_study()
-    study.add_trial(trial_of(0, TrialState.RUNNING, system=suggested(3.0)))
-    assert fail_abandoned(study, older_than=60.0, cost=0.5) == (0,)
-    assert cost_summary(study).spent == 0.5
-
-
 def test_a_trial_failed_by_the_heartbeat_is_charged_what_was_held(tmp_path):
     with pytest.warns(optuna.exceptions.ExperimentalWarning):
         storage = optuna.storages.RDBStorage(sqlite_in(tmp_path), heartbeat_interval=1, grace_period=2)
@@ -300,24 +243,3 @@ def test_a_trial_failed_by_the_heartbeat_is_charged_what_was_held(tmp_path):
     # As `fail_stale_trials` does, without its wait.
     storage.set_trial_state_values(storage.get_trial_id_from_study_id_trial_number(1, dead.number), TrialState.FAIL)
     assert cost_summary(study).spent == 5.0
-
-
-def test_the_summary_can_be_read():
-    study = optuna.create_study(direction="maximize")
-    study.add_trials([trial_of(1.0, cost=2.0), trial_of(0, TrialState.RUNNING), trial_of(3.0, TrialState.FAIL, cost=4)])
-    text = str(cost_summary(study, budget=20.0))
-    assert text.splitlines() == [
-        "3 trials, 6 spent of 20, 2 reserved, 12 left",
-        "      1 running   2 reserved",
-        "      1 complete  2",
-        "      1 fail      4",
-        "best: 1, trial 0, which cost 2; 2 had been spent by then",
-    ]
-
-
-def test_the_summary_of_nothing_and_of_several_objectives():
-    assert str(cost_summary(optuna.create_study())) == "0 trials, 0 spent"
-    study = optuna.create_study(directions=["minimize", "minimize"])
-    study.add_trial(create_trial(values=[1.0, 2.0], user_attrs={"cost": 3.0}))
-    summary = cost_summary(study)
-    assert (summary.spent, summary.best_number) == (3.0, None)
