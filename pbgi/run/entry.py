@@ -69,7 +69,8 @@ def minimize(
         n_workers: Threads that run `fun` at the same time; a new trial starts the moment one ends.
         executor: Runs `fun` instead, `n_workers` at a time, e.g. a ProcessPoolExecutor.
         callbacks: Called with the optimizer and the trial whenever a trial ends. One that returns True, or raises
-            `StopRun`, ends the run with what there is.
+            `StopRun`, ends the run with what there is. A method `end` of a callback is called once with the reason why
+            the run ended, None after Ctrl-C.
         x0: Points to begin with: parameters to try first, or (params, value) or (params, value, cost) already known.
         progress: Show what is spent, the best value and how many trials are expected to fit, on stderr.
         max_failures: So many failures before the first success raise the error of the last, and ten times as many in a

@@ -5,13 +5,14 @@ import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from pbgi.checks import check_cost
 from pbgi.cost import LearnedCost
 from pbgi.errors import InvalidInputError, StopRun
-from pbgi.history import Trial, TrialState, check_cost
+from pbgi.history import Trial, TrialState
 from pbgi.optimizer import Optimizer
 from pbgi.run.checkpoint import Beginning, Checkpoint
 from pbgi.run.ending import STOPPED, EndedError, Failures, stopped
@@ -28,6 +29,13 @@ LEAST_SECONDS = 1e-9  # a cost is positive, however fast the function
 OVERHEAD, OVERHEAD_TRIALS = 20.0, 50
 # Seconds: a signal that comes in the moment before a thread goes to sleep is noticed when it wakes up.
 LOOK_UP = 0.5
+
+
+@runtime_checkable
+class _ToldOfTheEnd(Protocol):
+    """A callback that wants to know when and why the run has ended."""
+
+    def end(self, reason: StopReason | None) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -78,6 +86,9 @@ class Run:
             self._shown.close()
         found = result_of(self._optimizer, reason, self._failures.last)
         LOG.info("the run ended: %s; %s", found.message, describe(self._optimizer))
+        for callback in self._callbacks:
+            if isinstance(callback, _ToldOfTheEnd):
+                callback.end(reason)
         return found
 
     def _until_stopped(self, workers: Executor | None, n_workers: int) -> StopReason | None:
@@ -171,12 +182,26 @@ class Run:
             trial = self._again.pop(0)
             remaining = self._optimizer.remaining
             if remaining is None or (trial.predicted_cost or 0.0) <= remaining:
-                return self._optimizer.adopt(trial.params, predicted_cost=trial.predicted_cost, record=trial.record)
+                return self._take_up(trial)
         if self._points:
             enqueued = self._optimizer.enqueue(self._points[0])
             del self._points[0]
             return enqueued
         return self._optimizer.ask()
+
+    def _take_up(self, trial: Trial) -> Trial:
+        """The point of an interrupted trial once more, with what was expected and noted of it."""
+        optimizer = self._optimizer
+        again = Trial(
+            len(optimizer.trials),
+            trial.params,
+            TrialState.RUNNING,
+            predicted_cost=trial.predicted_cost,
+            record=trial.record,
+        )
+        trials = (*optimizer.trials, again)
+        self._optimizer = Optimizer.of(optimizer.space, optimizer.direction, optimizer.settings, trials)
+        return again
 
     def _finish(self, trial: Trial, outcome: Outcome) -> None:
         ended = self._record(trial, outcome)
