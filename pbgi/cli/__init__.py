@@ -24,9 +24,17 @@ import os
 import sys
 from collections.abc import Sequence
 
+WINDOWS = (
+    "pbgi: the command line runs on Linux and macOS, not on Windows; use it in WSL, or pbgi.minimize and the Optuna "
+    "sampler from Python, which run there"
+)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; its exit code."""
+    if sys.platform == "win32":  # processes in groups, signals and locks on files are those of POSIX
+        print(WINDOWS, file=sys.stderr)
+        return 2
     from pbgi.cli.arguments import parser
 
     given = parser().parse_args(arguments)

@@ -1,6 +1,7 @@
 """Which exit code an error becomes, and what is shown of it."""
 
 import subprocess
+import sys
 import time
 
 from cli_runs import ECHO, PBGI, run, write_job
@@ -28,3 +29,9 @@ def test_a_closed_pipe_is_no_drama(tmp_path):
     assert "Traceback" not in worker.stderr.read()
     worker.stderr.close()
     worker.wait()
+
+
+def test_windows_is_told_what_runs_there(capfd, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert main(["status", "job.toml"]) == 2
+    assert "runs on Linux and macOS" in capfd.readouterr().err

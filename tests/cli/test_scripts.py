@@ -166,10 +166,10 @@ def test_a_range_can_be_widened(tmp_path, capfd, name):
         value = said(capfd, "ask", job)["params"][name]
         said(capfd, "tell", job, number, "--value", -value, "--cost", 1.0 + 0.1 * number)
     write_job(tmp_path, job_with(**{name: wide}))
-    oracle = pbgi.Optimizer(read_job(job).space, budget=50.0, seed=0)
-    for record in said(capfd, "trials", job):
-        taken_up = oracle.adopt(record["params"], predicted_cost=record["predicted_cost"])
-        oracle.tell(taken_up, record["value"], cost=record["cost"])
+    fields = ("params", "value", "cost", "predicted_cost")
+    told = [{name: record[name] for name in fields} for record in said(capfd, "trials", job)]
+    trials = [pbgi.Trial(n, state=pbgi.TrialState.COMPLETE, **record) for n, record in enumerate(told)]
+    oracle = pbgi.Optimizer.of(read_job(job).space, "minimize", pbgi.Settings(budget=50.0, seed=0), trials)
     expected = oracle.ask()
     asked = said(capfd, "ask", job)
     assert asked["params"] == dict(expected.params)
