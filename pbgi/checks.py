@@ -1,4 +1,4 @@
-"""What every edge checks: numbers of any kind, counts, and keyword arguments with the name that was meant."""
+"""What every edge checks: numbers, counts, values and costs of trials, and arguments with the name that was meant."""
 
 import math
 import numbers
@@ -54,6 +54,51 @@ def require_count(name: str, value: object, *, zero: bool = False) -> int:
         rule = "a whole number that is not negative" if zero else "a positive whole number"
         raise InvalidInputError(f"{name} must be {rule}; got {value!r}")
     return plain
+
+
+def check_value(value: object, name: str = "value") -> float:
+    """The outcome of a trial as a float. NaN and infinite values pass: they fail the trial, not the run.
+
+    Raises:
+        InvalidInputError: Not a real number (int, float, Decimal, Fraction, NumPy scalar, array of shape ()).
+    """
+    number = _unwrapped(value)
+    if not is_real(number):
+        raise InvalidInputError(f"{name} must be a real number; got {value!r}; use fail() for a trial without a value")
+    return as_float(number)
+
+
+def check_cost(cost: object, name: str = "cost") -> float | None:
+    """The cost of a trial as a float; None, for a cost that is not known, passes.
+
+    Raises:
+        InvalidInputError: Neither None nor a positive, finite real number.
+    """
+    if cost is None:
+        return None
+    number = _unwrapped(cost)
+    if not is_real(number) or not 0.0 < as_float(number) < math.inf:
+        raise InvalidInputError(f"{name} must be a positive, finite number; got {cost!r}; leave it out if not known")
+    return as_float(number)
+
+
+def check_charge(charge: object, name: str = "charge") -> float | None:
+    """What a trial is charged as a float; None, for its cost, and 0, for nothing, pass.
+
+    Raises:
+        InvalidInputError: Neither None nor a finite real number that is not negative.
+    """
+    number = _unwrapped(charge)
+    return 0.0 if is_real(number) and number == 0 else check_cost(charge, name)
+
+
+def _unwrapped(value: Any) -> object:
+    """The number inside a NumPy scalar or any array of shape (), else the value itself."""
+    if type(value) is float:  # nearly always, and the questions below take longer than all others together
+        return value
+    if np.ma.is_masked(value):  # item() would make a zero of what is not there
+        return None
+    return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
 
 
 def set_fields(frozen: object, **fields: object) -> None:

@@ -21,9 +21,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any, NoReturn
 
-import numpy as np
-
-from pbgi.checks import as_float, is_real, set_fields
+from pbgi.checks import check_charge, check_cost, check_value, set_fields
 from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
 from pbgi.notes import Note
 from pbgi.plain import Value, plain_value, require_fields
@@ -309,43 +307,7 @@ def _said(trial: Trial) -> tuple[object, ...]:
     return trial.state, trial.value, trial.cost
 
 
-# Rules for what is told --------------------------------------------------------------------------------------------
-
-
-def check_value(value: object, name: str = "value") -> float:
-    """The outcome of a trial as a float. NaN and infinite values pass: they fail the trial, not the run.
-
-    Raises:
-        InvalidInputError: Not a real number (int, float, Decimal, Fraction, NumPy scalar, array of shape ()).
-    """
-    number = _unboxed(value)
-    if not is_real(number):
-        raise InvalidInputError(f"{name} must be a real number; got {value!r}; use fail() for a trial without a value")
-    return as_float(number)
-
-
-def check_cost(cost: object, name: str = "cost") -> float | None:
-    """The cost of a trial as a float; None, for a cost that is not known, passes.
-
-    Raises:
-        InvalidInputError: Neither None nor a positive, finite real number.
-    """
-    if cost is None:
-        return None
-    number = _unboxed(cost)
-    if not is_real(number) or not 0.0 < as_float(number) < math.inf:
-        raise InvalidInputError(f"{name} must be a positive, finite number; got {cost!r}; leave it out if not known")
-    return as_float(number)
-
-
-def check_charge(charge: object, name: str = "charge") -> float | None:
-    """What a trial is charged as a float; None, for its cost, and 0, for nothing, pass.
-
-    Raises:
-        InvalidInputError: Neither None nor a finite real number that is not negative.
-    """
-    number = _unboxed(charge)
-    return 0.0 if is_real(number) and number == 0 else check_cost(charge, name)
+# Rules for what is noted ---------------------------------------------------------------------------------------------
 
 
 def _check_params(name: str, params: object) -> dict[str, Value]:
@@ -363,15 +325,6 @@ def _check_record(name: str, record: object) -> dict[str, Note]:
             if type(number) not in (int, float) or not math.isfinite(number):
                 raise InvalidInputError(f"{name}[{key!r}] must be a finite number or a list of them; got {value!r}")
     return {key: list(value) if isinstance(value, list) else value for key, value in record.items()}
-
-
-def _unboxed(value: Any) -> object:
-    """The number inside a NumPy scalar or any array of shape (), else the value itself."""
-    if type(value) is float:  # nearly always, and the questions below take longer than all others together
-        return value
-    if np.ma.is_masked(value):  # item() would make a zero of what is not there
-        return None
-    return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
 
 
 def _not_finite(value: float) -> str:

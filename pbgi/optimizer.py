@@ -5,13 +5,11 @@ hyperparameters) and what the policy must remember is in the records of the tria
 is a function of (seed, number of trials): so the same history gives the same suggestion, bit for bit, in any process.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import overload
 
 import numpy as np
 
-from pbgi.arrays import Floats
 from pbgi.checks import refuse_unknown_arguments, require_count
 from pbgi.choice import Choice, choose, nothing_left_message, snapshot_of, stop_reason, undisturbed
 from pbgi.cost import Cost
@@ -20,18 +18,15 @@ from pbgi.fitting import fit_costs
 from pbgi.gp.config import GPConfig
 from pbgi.history import WITHOUT_VALUE, History, Trial
 from pbgi.model import ModelKind
-from pbgi.notes import Note
 from pbgi.parameter import Parameter
-from pbgi.plain import Value, require_fields
+from pbgi.plain import Value
 from pbgi.policy import Policy
 from pbgi.prediction import Prediction, Recommendation, predict, recommend
-from pbgi.settings import FIELDS, Settings, require_direction
+from pbgi.settings import Settings
 from pbgi.snapshot import cost_of
 from pbgi.space import Space
 from pbgi.state import RunState, mean
 from pbgi.stopping import StopReason, StopRule
-
-FORMAT = 1  # of what `to_json` writes
 
 
 class Optimizer:
@@ -96,9 +91,9 @@ class Optimizer:
         return optimizer
 
     def _set_up(self, space: Space, direction: str, settings: Settings, trials: Iterable[Trial]) -> None:
-        self._space, self._direction, self._settings = space, require_direction(direction), settings
-        self._history = History(trials)
-        self._X: Floats = space.to_unit_many([trial.params for trial in self._history.trials])
+        state = RunState.of(space, direction, settings, trials)
+        self._space, self._direction, self._settings = state.space, state.direction, state.settings
+        self._history, self._X = History(state.trials), state.X
         self._cached: tuple[RunState, Choice] | None = None
 
     @property
@@ -156,23 +151,6 @@ class Optimizer:
                 point = self._space.to_unit(checked)[None]
                 predicted = cost_of(float(fit_costs(state).log_moment(point, 1.0)[0]))
         return self._history.add_running(checked, predicted)
-
-    @refuse_unknown_arguments
-    def adopt(
-        self,
-        params: Mapping[str, Value],
-        *,
-        predicted_cost: float | None = None,
-        record: Mapping[str, Note] | None = None,
-    ) -> Trial:
-        """Take up a running trial that `ask` handed out elsewhere, in another process of the same run.
-
-        Args:
-            params: Its point.
-            predicted_cost: What was expected of its cost there.
-            record: What was noted of it there.
-        """
-        return self._history.add_running(self._space.check(params), predicted_cost, record)
 
     @refuse_unknown_arguments
     def tell(
@@ -356,8 +334,8 @@ class Optimizer:
 
     @property
     def reserved(self) -> float:
-        """Expected cost of the running trials."""
-        return self._history.reserved
+        """Expected cost of the running trials: a typical one where nothing was known when they began."""
+        return self._state.reserved
 
     @property
     def remaining(self) -> float | None:
@@ -388,10 +366,7 @@ class Optimizer:
 
     def to_json(self) -> str:
         """All of it as JSON text; functions (known costs) and models of other making must be given again."""
-        settings = self._settings.to_plain()
-        where = {"space": self._space.to_json(), "direction": self._direction}
-        saved = {"format": FORMAT, **where, **settings, "history": self._history.to_json()}
-        return json.dumps(saved, allow_nan=False)
+        return self._state.to_json()
 
     @classmethod
     @refuse_unknown_arguments
@@ -409,14 +384,5 @@ class Optimizer:
         Raises:
             InvalidInputError: The text is something else; the message names what is wrong.
         """
-        try:
-            data = json.loads(text)
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"text must be what to_json wrote; got {str(text)[:50]!r}: {error}") from None
-        require_fields("optimizer", data, ("format", "space", "direction", *FIELDS, "history"))
-        if data["format"] != FORMAT:
-            raise InvalidInputError(
-                f"format must be {FORMAT}; got {data['format']!r}; it was written by another version"
-            )
-        space, settings = Space.from_json(data["space"]), Settings.from_plain(data, cost, policy, model)
-        return cls.of(space, data["direction"], settings, History.from_json(data["history"]).trials)
+        state = RunState.from_json(text, cost=cost, policy=policy, model=model)
+        return cls.of(state.space, state.direction, state.settings, state.trials)

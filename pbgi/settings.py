@@ -92,6 +92,13 @@ class Settings:
             "seed": self.seed,
         }
 
+    @property
+    def unwritten(self) -> dict[str, Any]:
+        """What `to_plain` only names, functions, models and policies from elsewhere: `from_plain` wants them again."""
+        plain = self.to_plain()
+        named = [name for name, data in plain.items() if isinstance(data, Mapping) and data.get("given")]
+        return {name: getattr(self, name) for name in named}
+
     @classmethod
     def from_plain(
         cls,

@@ -3,17 +3,23 @@
 A state is a value. The same state gives the same suggestion, bit for bit, in any process.
 """
 
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from pbgi.arrays import Floats
-from pbgi.cost import WARINESS, KnownCost, UniformCost
-from pbgi.history import Trial, TrialState, in_state, total_charged, total_reserved
-from pbgi.settings import DIRECTIONS, Settings
+from pbgi.cost import WARINESS, Cost, KnownCost, UniformCost
+from pbgi.errors import InvalidInputError
+from pbgi.history import History, Trial, TrialState, in_state, total_charged, total_reserved
+from pbgi.model import ModelKind
+from pbgi.plain import require_fields
+from pbgi.policy import Policy
+from pbgi.settings import DIRECTIONS, FIELDS, Settings, require_direction
 from pbgi.space import Space
 
+FORMAT = 1  # of what `to_json` writes
 # A trial fits what is left of the budget to within this share of it: ten trials of 0.1 fit a budget of 1, whatever
 # rounding says, and so do ten trials of a learned cost that has always been the same.
 ROUNDING, LEARNING = 1e-12, 1e-4
@@ -37,6 +43,17 @@ class RunState:
     settings: Settings
     trials: tuple[Trial, ...]
     X: Floats
+
+    @classmethod
+    def of(cls, space: Space, direction: str, settings: Settings, trials: Iterable[Trial]) -> "RunState":
+        """The state of a run with these trials, checked.
+
+        Raises:
+            InvalidInputError: The direction is none, or a trial has another number or no point of the space.
+        """
+        checked = History(trials).trials
+        X = space.to_unit_many([trial.params for trial in checked])
+        return cls(space, require_direction(direction), settings, checked, X)
 
     @property
     def sign(self) -> float:
@@ -81,8 +98,9 @@ class RunState:
 
     @cached_property
     def reserved(self) -> float:
-        """Expected cost of the running trials."""
-        return total_reserved(self.trials)
+        """Expected cost of the running trials: a typical one where nothing was known when they began."""
+        unforeseen = sum(trial.predicted_cost is None for trial in self.running)
+        return total_reserved(self.trials) + unforeseen * (self.typical_cost or 0.0)
 
     @property
     def remaining(self) -> float | None:
@@ -128,6 +146,31 @@ class RunState:
         if self.settings.budget is None or self.remaining is None:
             return WARINESS
         return WARINESS * (1.0 + max(1.0 - self.remaining / self.settings.budget / LAST_SHARE, 0.0))
+
+    # As JSON ---------------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        """All of it as JSON text; functions (known costs) and models of other making must be given again."""
+        where = {"space": self.space.to_json(), "direction": self.direction}
+        history = History(self.trials).to_json()
+        return json.dumps({"format": FORMAT, **where, **self.settings.to_plain(), "history": history}, allow_nan=False)
+
+    @classmethod
+    def from_json(
+        cls, text: str, *, cost: Cost | None = None, policy: Policy | None = None, model: ModelKind | None = None
+    ) -> "RunState":
+        """The state that `to_json` wrote; the arguments are those of `pbgi.Optimizer.from_json`."""
+        try:
+            data = json.loads(text)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"text must be what to_json wrote; got {str(text)[:50]!r}: {error}") from None
+        require_fields("optimizer", data, ("format", "space", "direction", *FIELDS, "history"))
+        if data["format"] != FORMAT:
+            raise InvalidInputError(
+                f"format must be {FORMAT}; got {data['format']!r}; it was written by another version"
+            )
+        space, settings = Space.from_json(data["space"]), Settings.from_plain(data, cost, policy, model)
+        return cls.of(space, data["direction"], settings, History.from_json(data["history"]).trials)
 
 
 def mean(costs: Sequence[float]) -> float | None:

@@ -1,4 +1,4 @@
-"""The documentation runs: every python block of README.md and docs/*.md, page by page, with warnings as errors.
+"""The documentation runs: every python block of README.md and of docs/, page by page, with warnings as errors.
 
 Blocks of a page share a namespace. A block with `if __name__ == "__main__":` is a script, and is run as one. A text
 block right after a python block is what that block prints, and is compared.
@@ -15,8 +15,15 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-NEEDED = {"ray.md": "ray.tune", "scikit-learn.md": "sklearn", "report.md": "plotly.graph_objects"}
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NEEDED = {
+    "ax.md": "ax",
+    "botorch.md": "botorch",
+    "ray.md": "ray.tune",
+    "report.md": "plotly.graph_objects",
+    "scikit-learn.md": "sklearn",
+    "tracking.md": "tensorboardX",
+}
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
 
@@ -47,7 +54,7 @@ def run(block: Block, name: str, namespace: dict[str, object], folder: Path) -> 
     return printed.getvalue()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_page_runs(page, tmp_path, monkeypatch):
     if page.name in NEEDED:
         pytest.importorskip(NEEDED[page.name])

@@ -14,8 +14,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from pbgi.checks import check_cost, check_value
 from pbgi.errors import InvalidInputError, PbgiError, TrialStateError, UnknownTrialError
-from pbgi.history import History, Trial, TrialState, check_cost, check_value
+from pbgi.history import History, Trial, TrialState
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 not_finite = st.sampled_from([math.nan, math.inf, -math.inf])

@@ -942,32 +942,6 @@ def test_any_space_and_history(space, data):
         assert len(keys) == len(set(keys))
 
 
-def test_adopted_trials_make_the_same_optimizer():
-    """What `ask` handed out in another process is taken up with its point, its reservation and its notes."""
-    there, here = (pbgi.Optimizer(SPACE_TO_SHARE, budget=40.0, seed=3) for _ in range(2))
-    for n in range(9):
-        asked = there.ask()
-        adopted = here.adopt(asked.params, predicted_cost=asked.predicted_cost, record=asked.record)
-        assert adopted == asked
-        assert here.reserved == there.reserved
-        if n != 5:  # this one keeps running
-            for optimizer in (there, here):
-                optimizer.tell(n, asked.params["x"] ** 2, cost=1.0 + asked.params["x"])
-    assert here.to_json() == there.to_json()
-    assert here.ask() == there.ask()
-
-
-@pytest.mark.parametrize("wrong", [{"params": {"x": 3.0}}, {"params": {"y": 0.5}}, {"predicted_cost": -1.0}])
-def test_a_trial_that_cannot_be_is_not_adopted(wrong):
-    optimizer = pbgi.Optimizer(SPACE_TO_SHARE, seed=3)
-    with pytest.raises(pbgi.InvalidInputError):
-        optimizer.adopt(**{"params": {"x": 0.5}} | wrong)
-    assert optimizer.trials == ()
-
-
-SPACE_TO_SHARE = {"x": pbgi.Float(0.0, 1.0)}
-
-
 # What a user relies on ------------------------------------------------------------------------------------------------
 
 
@@ -1098,3 +1072,19 @@ def test_a_learned_cost_does_not_overdraw_the_budget(budget):
     assert sum(share > 1.0 + 1e-9 for share in shares) <= 1
     assert max(shares) < 1.1
     assert np.mean(shares) > 0.95
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_a_trial_that_began_before_costs_were_known_is_held_at_a_typical_cost(late):
+    # Two at a time, each costs 1; one of the first two outlasts all others, and must still fit the budget of 8.
+    optimizer = Optimizer({"x": Float(0, 1)}, budget=8, seed=0)
+    first = [optimizer.ask(), optimizer.ask()]
+    slow = first[late]
+    assert optimizer.reserved == 0.0
+    optimizer.tell(first[1 - late], 0.5, cost=1.0)
+    assert optimizer.reserved == 1.0
+    while optimizer.should_stop() is None:
+        trial = optimizer.ask()
+        optimizer.tell(trial, trial.params["x"], cost=1.0)
+    optimizer.tell(slow, 0.1, cost=1.0)
+    assert optimizer.spent == 8.0

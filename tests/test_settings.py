@@ -5,7 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from pbgi import PBGI, BudgetSpent, Categorical, Float, GittinsStop, InvalidInputError, MaxTrials, Space, UniformCost
+from pbgi import (
+    PBGI,
+    BudgetSpent,
+    Categorical,
+    Float,
+    GittinsStop,
+    InvalidInputError,
+    KnownCost,
+    MaxTrials,
+    Space,
+    UniformCost,
+)
 from pbgi.settings import Settings
 from pbgi.stopping import rules_of
 
@@ -69,3 +80,18 @@ def test_json_holds_them():
     settings = Settings(budget=2.0, policy=PBGI(0.1), stop=MaxTrials(9), cost=UniformCost(), seed=7)
     plain = json.loads(json.dumps(settings.to_plain()))
     assert Settings.from_plain(plain).to_plain() == plain
+
+
+def test_what_json_cannot_hold_is_named():
+    """Functions and policies from elsewhere; with them again the settings are what they were."""
+
+    class Own:
+        def propose(self, _snapshot, _rng):
+            return None
+
+    cost, policy = KnownCost(lambda _: 2.0), Own()
+    settings = Settings(cost=cost, policy=policy, budget=3.0, seed=1)
+    assert settings.unwritten == {"cost": cost, "policy": policy}
+    read = Settings.from_plain(json.loads(json.dumps(settings.to_plain())), **settings.unwritten)
+    assert (read.cost, read.policy, read.budget) == (cost, policy, 3.0)
+    assert Settings(cost=UniformCost(), seed=1).unwritten == {}

@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pbgi.checks import check_cost, check_value
 from pbgi.cli.errors import shortened
 from pbgi.cli.private import open_private, tail
 from pbgi.errors import InvalidInputError
-from pbgi.history import check_cost, check_value
 
 # How much of the end of the output is looked at: a last line longer than this is not a result.
 MOST_BYTES = 2**20

@@ -13,12 +13,12 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
+from pbgi.checks import check_cost, check_value
 from pbgi.cli.outcome import LEAST_COST, Outcome, not_nested
 from pbgi.cli.progress import Standing, standing
 from pbgi.cli.study import StudyBook, predicted_cost
 from pbgi.cli.suggest import hand_out, recommended_of
 from pbgi.errors import InvalidInputError, NothingLeftError
-from pbgi.history import check_cost, check_value
 from pbgi.prediction import Recommendation
 from pbgi.stopping import StopReason
 from pbgi.study import attributes

@@ -8,7 +8,7 @@ else that was given must be the same.
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,10 @@ from pbgi.history import Trial, TrialState
 from pbgi.optimizer import Optimizer
 from pbgi.plain import Value, require_fields
 from pbgi.run.log import LOG
-from pbgi.settings import Settings
 
 FORMAT = 1
 FIELDS = ("format", "x0", "points", "has_own_unit", "optimizer")
+# What may differ between the file and a call: where the run stands, and when it ends.
 MAY_CHANGE = ("history", "budget", "stop")
 # Filled in where they are not given: the file then says which they are.
 FILLED_IN = ("n_startup_trials", "seed")
@@ -62,9 +62,10 @@ class Checkpoint:
         for name in mine:
             if name in given or name not in (*MAY_CHANGE, *FILLED_IN):
                 self._require_same(name, theirs.get(name), mine[name])
-        taken = {name: theirs.get(name) for name in ("history", *FILLED_IN)}
         try:
-            optimizer = _with_objects(json.dumps({**mine, **taken}), fresh.settings, mine)
+            saved = Optimizer.from_json(json.dumps(theirs), **fresh.settings.unwritten)
+            taken = {name: getattr(saved.settings, name) for name in FILLED_IN}
+            optimizer = Optimizer.of(fresh.space, fresh.direction, replace(fresh.settings, **taken), saved.trials)
             points = [optimizer.space.check(point) for point in data["points"]]
         except InvalidInputError as error:
             raise InvalidInputError(f"{self._rule}; got {str(self.path)!r}, in which {error}") from None
@@ -147,13 +148,6 @@ def _plain(optimizer: Optimizer) -> dict[str, Any]:
             f"resume must be None with a stop rule of your own, which a file cannot hold; got stop={rules!r}; raise "
             "pbgi.StopRun in a callback instead"
         ) from None
-
-
-def _with_objects(text: str, settings: Settings, plain: Mapping[str, Any]) -> Optimizer:
-    """The optimizer of the text, with the functions and objects of these settings that JSON cannot hold."""
-    names = ("cost", "policy", "model")
-    left_out = [name for name in names if isinstance(plain[name], Mapping) and plain[name].get("given")]
-    return Optimizer.from_json(text, **{name: getattr(settings, name) for name in left_out})
 
 
 def _shown(value: object) -> str:

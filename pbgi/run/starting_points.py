@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
+from pbgi.checks import check_cost, check_value
 from pbgi.errors import InvalidInputError
-from pbgi.history import check_cost, check_value
 from pbgi.optimizer import Optimizer
 from pbgi.plain import Value
 from pbgi.space import Space

@@ -13,8 +13,8 @@ from typing import Any
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
+from pbgi.checks import check_cost, check_value
 from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
-from pbgi.history import check_cost, check_value
 from pbgi.study import attributes
 from pbgi.study.ledger import ledger_of, told_cost
 from pbgi.study.storage import add_trial, note, patiently, trials_of

@@ -22,8 +22,8 @@ from typing import TypeAlias
 
 from optuna.trial import FrozenTrial, TrialState
 
+from pbgi.checks import check_cost
 from pbgi.errors import InvalidInputError
-from pbgi.history import check_cost
 from pbgi.study import attributes
 from pbgi.study.suggestion import Suggestion, suggestion_of
 

@@ -183,6 +183,18 @@ def test_a_study_of_the_command_line_brings_its_settings():
     assert subject.stop_reason.rule == "MaxTrials"
 
 
+@pytest.mark.parametrize(("budget", "left"), [(14.0, 0.0), (14.5, 0.5)])
+def test_an_exhausted_budget_is_counted_with_trials_that_the_model_does_not_see(budget, left):
+    """A trial without a point was charged 2: with it, nothing is left, or less than any trial costs."""
+    study = random_study(6, lambda trial: trial.set_user_attr("cost", 2.0) or trial.suggest_float("x", 0.0, 1.0))
+    study.add_trial(optuna.trial.create_trial(state=optuna.trial.TrialState.FAIL, user_attrs={"cost": 2.0}))
+    study.set_user_attr(attributes.SETTINGS, replace(KEPT, budget=budget, policy=None, trials=None).to_plain())
+    subject = subject_of(study)
+    assert subject.stop_reason.rule == "BudgetSpent"
+    assert subject.stop_reason.numbers == {"budget": budget, "spent": 14.0, "reserved": 0.0, "left": left}
+    assert len(subject.optimizer.trials) == 6
+
+
 def test_settings_that_break_a_rule_are_refused():
     study = random_study(2)
     study.set_user_attr(attributes.SETTINGS, KEPT.to_plain() | {"budget": -1.0})

@@ -167,7 +167,8 @@ def test_a_point_at_which_the_program_ends_twice_has_failed():
     killed = optimizer.enqueue({"x": 0.7, "kind": "a"})
     assert [trial.number for trial in interrupt_running(optimizer)] == [killed.number]
     assert optimizer.trials[1].state is TrialState.INTERRUPTED
-    optimizer.adopt(killed.params, predicted_cost=2.0)
+    again = pbgi.Trial(2, killed.params, TrialState.RUNNING, predicted_cost=2.0)
+    optimizer = pbgi.Optimizer.of(optimizer.space, "minimize", optimizer.settings, [*optimizer.trials, again])
     assert interrupt_running(optimizer) == []
     assert optimizer.trials[2].state is TrialState.FAILED
     assert optimizer.spent == pytest.approx(3.0 + killed.predicted_cost + 2.0)

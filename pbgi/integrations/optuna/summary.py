@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.checks import require_positive
-from pbgi.history import check_cost
+from pbgi.checks import check_cost, require_positive
 from pbgi.integrations.optuna.sampler import PBGISampler
 from pbgi.study import attributes
 from pbgi.study.ledger import Account, Ledger, ledger_of, remaining

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pbgi.checks import check_charge, check_value
 from pbgi.errors import InvalidInputError
-from pbgi.history import Trial, TrialState, check_cost, check_value
+from pbgi.history import Trial, TrialState
 from pbgi.integrations.ray.meter import SECONDS, Meter
 from pbgi.optimizer import Optimizer
 from pbgi.plain import Value, require_fields
@@ -61,6 +62,24 @@ class Entry:
         """Seconds since it was handed out."""
         return self.seconds + now() - self.since
 
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        saved = (self.number, self.meter.to_json(), self.charged_before, self.value, self.age)
+        return dict(zip(ENTRY_FIELDS, saved, strict=True))
+
+    @classmethod
+    def from_json(cls, where: str, data: Any, n_trials: int) -> "Entry":
+        """The entry that `to_json` wrote, of one of so many trials."""
+        require_fields(where, data, ENTRY_FIELDS)
+        number = data["number"]
+        if type(number) is not int or not 0 <= number < n_trials:
+            raise InvalidInputError(f"number of {where} must be one of the {n_trials} trials; got {number!r}")
+        for name in ("charged_before", "seconds"):
+            check_charge(data[name], f"{name} of {where}")
+        meter = Meter.from_json(f"meter of {where}", data["meter"])
+        value = None if data["value"] is None else check_value(data["value"], f"value of {where}")
+        return cls(number, meter, float(data["charged_before"]), value, float(data["seconds"]), heard_of=False)
+
 
 class Books:
     """The trials of one experiment.
@@ -69,7 +88,6 @@ class Books:
         optimizer: Chooses the points, and holds what became of them.
         cost_name: Under which name trials report what they cost; None if it is known beforehand.
         waiting: Points to try first.
-        again: What `Optimizer.from_json` must be given again, since JSON cannot hold it.
     """
 
     def __init__(
@@ -77,14 +95,12 @@ class Books:
         optimizer: Optimizer,
         cost_name: str | None,
         waiting: Iterable[Mapping[str, Value]] = (),
-        again: Mapping[str, Any] | None = None,
     ) -> None:
         self.optimizer = optimizer
         self._cost_name = cost_name
         self._waiting = [optimizer.space.check(point) for point in waiting]
-        self._again = dict(again or {})
         self._entries: dict[str, Entry] = {}
-        self._corrected: tuple[tuple[Trial, ...], dict[int, float], Optimizer] | None = None
+        self._chooser: Optimizer | None = None  # the last one: until something is told it has the next choice ready
 
     # What is known ---------------------------------------------------------------------------------------------------
 
@@ -122,19 +138,20 @@ class Books:
 
     def why_not(self) -> StopReason | None:
         """Why no trial should begin now, or None. While trials run that may change."""
-        return self._chooser().should_stop()
+        return self._choosing().should_stop()
 
-    def _chooser(self) -> Optimizer:
+    def _choosing(self) -> Optimizer:
         """The optimizer, or if trials cost more than was reserved for them, what it would be had that been known."""
-        trials, holds = self.optimizer.trials, self._holds()
+        holds = self._holds()
         if not holds or self.optimizer.budget is None:
             return self.optimizer
-        if self._corrected is None or self._corrected[:2] != (trials, holds):
-            saved = json.loads(self.optimizer.to_json())
-            for number, hold in holds.items():
-                saved["history"]["trials"][number]["predicted_cost"] = hold
-            self._corrected = trials, holds, Optimizer.from_json(json.dumps(saved), **self._again)
-        return self._corrected[2]
+        trials = tuple(replace(t, predicted_cost=holds.get(t.number, t.predicted_cost)) for t in self.optimizer.trials)
+        if self._chooser is None or self._chooser.trials != trials:
+            self._chooser = self._with(trials)
+        return self._chooser
+
+    def _with(self, trials: Iterable[Trial]) -> Optimizer:
+        return Optimizer.of(self.optimizer.space, self.optimizer.direction, self.optimizer.settings, trials)
 
     def _holds(self) -> dict[int, float]:
         """What to hold for running trials, by number, where that is more than is reserved.
@@ -168,12 +185,11 @@ class Books:
         return trial
 
     def _ask(self) -> Trial:
-        chooser = self._chooser()
+        chooser = self._choosing()
         asked: Trial = chooser.ask()
-        self._corrected = None  # it has a trial more than the optimizer now
-        if chooser is self.optimizer:
-            return asked
-        return self.optimizer.adopt(asked.params, predicted_cost=asked.predicted_cost, record=asked.record)
+        if chooser is not self.optimizer:
+            self.optimizer = self._with((*self.optimizer.trials, asked))
+        return asked
 
     def take_up(self, trial_id: str, point: Mapping[str, Value]) -> None:
         """Begin a trial that nobody asked for: Ray runs one again, under another id or after it had ended."""
@@ -256,42 +272,33 @@ class Books:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain JSON values."""
-        trials = {
-            trial_id: {
-                "number": entry.number,
-                "meter": entry.meter.to_json(),
-                "charged_before": entry.charged_before,
-                "value": entry.value,
-                "seconds": entry.age,
-            }
-            for trial_id, entry in self._entries.items()
-        }
-        return {"optimizer": json.loads(self.optimizer.to_json()), "trials": trials, "waiting": self._waiting}
+        trials = {trial_id: entry.to_json() for trial_id, entry in self._entries.items()}
+        saved = (json.loads(self.optimizer.to_json()), trials, self._waiting)
+        return dict(zip(FIELDS, saved, strict=True))
 
     @classmethod
-    def from_json(cls, data: Any, cost_name: str | None, again: Mapping[str, Any] | None = None) -> "Books":
-        """The books that `to_json` wrote."""
+    def from_json(
+        cls, data: Any, cost_name: str | None, unwritten: Mapping[str, Any], budget: float | None = None
+    ) -> "Books":
+        """The books that `to_json` wrote.
+
+        Args:
+            data: What it returned.
+            cost_name: See `Books`.
+            unwritten: What JSON cannot hold of an optimizer's settings, see `pbgi.settings.Settings.unwritten`.
+            budget: Another budget than the one that was saved; None for that one.
+        """
         require_fields("books", data, FIELDS)
-        optimizer = Optimizer.from_json(json.dumps(data["optimizer"]), **(again or {}))
+        optimizer = Optimizer.from_json(json.dumps(data["optimizer"]), **unwritten)
+        if budget is not None:
+            settings = replace(optimizer.settings, budget=budget)
+            optimizer = Optimizer.of(optimizer.space, optimizer.direction, settings, optimizer.trials)
         if not isinstance(data["waiting"], list) or not isinstance(data["trials"], Mapping):
             raise InvalidInputError("waiting must be a list and trials a mapping, as they were saved")
-        books = cls(optimizer, cost_name, data["waiting"], again)
+        books = cls(optimizer, cost_name, data["waiting"])
         for trial_id, entry in data["trials"].items():
-            books._entries[trial_id] = _entry(f"trial {trial_id!r}", entry, len(optimizer.trials))
+            books._entries[trial_id] = Entry.from_json(f"trial {trial_id!r}", entry, len(optimizer.trials))
         return books
-
-
-def _entry(where: str, data: Any, n_trials: int) -> Entry:
-    require_fields(where, data, ENTRY_FIELDS)
-    number = data["number"]
-    if type(number) is not int or not 0 <= number < n_trials:
-        raise InvalidInputError(f"number of {where} must be one of the {n_trials} trials; got {number!r}")
-    for name in ("charged_before", "seconds"):
-        if data[name] != 0:
-            check_cost(data[name], f"{name} of {where}")
-    meter = Meter.from_json(f"meter of {where}", data["meter"])
-    value = None if data["value"] is None else check_value(data["value"], f"value of {where}")
-    return Entry(number, meter, float(data["charged_before"]), value, float(data["seconds"]), heard_of=False)
 
 
 def _finite(value: Any) -> float | None:

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from pbgi.checks import check_cost
 from pbgi.errors import InvalidInputError
-from pbgi.history import check_cost
 from pbgi.plain import require_fields
 
 SECONDS = "time_total_s"

@@ -24,11 +24,12 @@ from pbgi.errors import InvalidInputError
 from pbgi.gp.config import GPConfig
 from pbgi.integrations.ray.books import Books
 from pbgi.integrations.ray.meter import SECONDS
-from pbgi.integrations.ray.settings import Settings, agreed, check_metric, check_mode
+from pbgi.integrations.ray.settings import SearchSettings, agreed, check_metric, check_mode
 from pbgi.integrations.ray.spaces import Config, SearchSpace
 from pbgi.optimizer import Optimizer
 from pbgi.plain import require_fields
 from pbgi.policy import Policy
+from pbgi.settings import Settings
 from pbgi.stopping import StopReason, StopRule
 
 FORMAT = 1
@@ -78,14 +79,22 @@ class PBGISearch(Searcher):
     ) -> None:
         check_metric(metric)
         check_mode(mode)
-        settings = Settings(budget, cost, policy, stop, model, n_startup_trials, seed)
+        engine = Settings(
+            budget=budget,
+            policy=policy,  # type: ignore[arg-type]  # defaults are filled in
+            stop=stop,  # type: ignore[arg-type]
+            model=model,  # type: ignore[arg-type]
+            n_startup_trials=n_startup_trials,
+            seed=seed,  # type: ignore[arg-type]
+        )
+        settings = SearchSettings(cost, engine)
         super().__init__(metric=metric, mode=mode)
         self._set_up(settings, space, points_to_evaluate or (), metric, mode)
         if self._space is not None and mode is not None:
             self._begin()
 
     def _set_up(
-        self, settings: Settings, own_space: Any, points: Sequence[Any], metric: str | None, mode: str | None
+        self, settings: SearchSettings, own_space: Any, points: Sequence[Any], metric: str | None, mode: str | None
     ) -> None:
         self._settings, self._own_space, self._points = settings, own_space, list(points)
         self._named, self._turned = metric, mode

@@ -23,8 +23,8 @@ from typing import Any, TypeAlias
 from ray.tune.search import sample
 from ray.tune.search.variant_generator import parse_spec_vars
 
+from pbgi.checks import check_value
 from pbgi.errors import InvalidInputError
-from pbgi.history import check_value
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.plain import Value, require_fields
 from pbgi.space import Space
