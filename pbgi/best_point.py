@@ -7,7 +7,7 @@ import numpy as np
 from pbgi.acquisition import Cheapness, Restricted
 from pbgi.arrays import Floats
 from pbgi.cost import CostModel, fits
-from pbgi.parameter import Integer
+from pbgi.parameter import Parameter, levels_of
 from pbgi.search import Acquisition, FineGrid, Grid, SearchResult, build_pool, search
 from pbgi.snapshot import Snapshot
 from pbgi.space import Space
@@ -85,10 +85,9 @@ def grids_of(space: Space) -> list[Grid | FineGrid | None]:
 
 
 def _fine_grid(parameter: object) -> FineGrid | None:
-    """The grid of an integer of many levels: points that differ by less than a level are the same point."""
-    if not isinstance(parameter, Integer):
-        return None
-    return FineGrid(parameter.n_levels, parameter.at, parameter.positions)
+    """The grid of a number of many levels: points that differ by less than a level are the same point."""
+    levels = levels_of(parameter) if isinstance(parameter, Parameter) else None
+    return None if levels is None else FineGrid(levels.n_levels, levels.at, levels.positions)
 
 
 def _pool(snapshot: Snapshot, rng: np.random.Generator, former_maximizers: Floats | None) -> Floats:

@@ -9,7 +9,6 @@ import numpy as np
 from pbgi.arrays import Floats
 from pbgi.checks import as_float, is_real, unboxed
 from pbgi.errors import InvalidInputError
-from pbgi.parameter import Float
 from pbgi.space import MAX_GRID, Space
 
 PriceFunction = Callable[[Mapping[str, Any]], Any]
@@ -33,7 +32,7 @@ class Price:
     def __init__(self, space: Space, function: PriceFunction, vectorized: bool) -> None:
         self._space, self._function, self._vectorized = space, function, vectorized
         self._steps = {
-            k: DIFFERENCE if isinstance(space.parameters[name], Float) else LEVEL_DIFFERENCE
+            k: LEVEL_DIFFERENCE if space.has_levels(name) else DIFFERENCE
             for k, (name, grid) in enumerate(zip(space.coordinates, space.grids, strict=True))
             if grid is None
         }

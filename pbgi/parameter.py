@@ -1,6 +1,7 @@
 """One parameter of a search space, and its coordinate in the unit cube.
 
     Float          linear, or linear in log(value)
+    Float, step    an Integer over the number of steps above low
     Integer        k levels; level i sits at (i + 0.5) / k, and [0, 1] is cut in k equal pieces, one per level. That is
                    linear from low - step/2 to high + step/2: the end levels get as much as the others.
     Integer, log   linear in log(value) from log(low - step/2) to log(high + step/2); a level sits at its own logarithm
@@ -19,6 +20,7 @@ import math
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -33,6 +35,7 @@ from pbgi.plain import Value, plain_value
 # A log level is found again while the rounding of (b + k) log(1 + k/b) stays below half a level (see `Integer`): 2^40
 # levels leave a factor of ten in the worst case.
 MAX_LEVELS = 2**40
+STEP_ROUNDING = 1e-8  # how far from a whole number of steps a value may be; as in Optuna
 
 
 @checks_arguments
@@ -44,31 +47,65 @@ class Float:
         low: Lower bound; finite, positive if `log`.
         high: Upper bound; finite, not below `low`.
         log: Search on a logarithmic scale.
+        step: Distance between neighbors, if only low, low + step, ..., high are wanted; not with `log`.
     """
 
     low: float
     high: float
     log: bool = field(default=False, kw_only=True)
+    step: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         set_fields(self, low=_real("low", self.low), high=_real("high", self.high))
         _require_bounds(self.low, self.high, self.log)
+        if self.step is not None:
+            set_fields(self, step=_real("step", self.step))
+            _ = self.levels  # which checks it
 
     @property
     def n_levels(self) -> float:
-        """Number of distinct values: infinite unless the bounds are equal."""
-        return 1 if self.low == self.high else math.inf
+        """Number of distinct values: infinite unless there is a step or the bounds are equal."""
+        return 1 if self.low == self.high else math.inf if self.levels is None else self.levels.n_levels
+
+    @cached_property
+    def levels(self) -> "Integer | None":
+        """The number of steps above low, which is what is searched over; None without a step."""
+        if self.step is None:
+            return None
+        if self.log:
+            raise InvalidInputError(f"log and step do not go together; got step={self.step!r}; drop one of them")
+        if self.step <= 0:
+            raise InvalidInputError(f"step must be positive; got {self.step!r}")
+        steps = as_float((self.high - self.low) / self.step)
+        if not steps < MAX_LEVELS:
+            raise InvalidInputError(f"a Float may have at most 2**40 steps; got step={self.step!r}; drop it")
+        if abs(steps - round(steps)) > STEP_ROUNDING:
+            got = f"got low={self.low!r}, high={self.high!r}, step={self.step!r}"
+            fits = f"the largest high that fits is {self._at_level(math.floor(steps))!r}"
+            raise InvalidInputError(f"high - low must be a whole number of steps; {got}; {fits}")
+        return Integer(0, round(steps))
+
+    def _at_level(self, level: int) -> float:
+        """The value so many steps above low, in decimals: three steps of 0.1 are 0.3."""
+        return min(float(Decimal(str(self.low)) + level * Decimal(str(self.step))), self.high)
 
     def check(self, value: object, name: str = "value") -> float:
         """The value as a float, or an error that calls it `name`."""
         number = _real(name, value)
         if not self.low <= number <= self.high:
             raise InvalidInputError(f"{name} must be from {self.low!r} to {self.high!r}; got {value!r}")
-        return number
+        if self.step is None:
+            return number
+        steps = (number - self.low) / self.step
+        if abs(steps - round(steps)) > STEP_ROUNDING:
+            raise InvalidInputError(f"{name} must be {self.low!r} plus a multiple of {self.step!r}; got {value!r}")
+        return self._at_level(round(steps))
 
     def to_unit(self, values: Sequence[Any]) -> Floats:
         """Coordinates of checked values."""
         v = np.array(values, dtype=np.float64)
+        if self.levels is not None and self.step is not None:
+            return self.levels.at(np.rint((v - self.low) / self.step).astype(np.int64))
         with np.errstate(all="ignore"):
             if self.log:
                 units = self._log_from_low(v) / self._log_from_low(np.array([self.high]))
@@ -83,6 +120,8 @@ class Float:
 
     def column(self, units: Floats) -> NDArray[Any]:
         """The same as an array."""
+        if self.levels is not None:
+            return np.array([self._at_level(level) for level in self.levels.positions(units).tolist()])
         with np.errstate(all="ignore"):
             if self.log:
                 v = self._exp_from_low(units * self._log_from_low(np.array([self.high])))
@@ -288,6 +327,11 @@ class Categorical(Discrete):
 
 
 Parameter: TypeAlias = Float | Integer | Categorical
+
+
+def levels_of(parameter: Parameter) -> Discrete | None:
+    """The levels that a parameter is searched on, with their places in the unit interval; None if it has none."""
+    return parameter.levels if isinstance(parameter, Float) else parameter
 
 
 def _typed(value: object) -> tuple[type, object]:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from pbgi.arrays import Bools, Floats
 from pbgi.checks import set_fields, unboxed
 from pbgi.errors import InvalidInputError
-from pbgi.parameter import Categorical, Discrete, Float, Integer, Parameter
+from pbgi.parameter import Categorical, Float, Integer, Parameter, levels_of
 from pbgi.plain import Value, plain_value, require_fields
 
 # Levels worth listing; those of a finer integer are computed where they are needed.
@@ -49,10 +49,10 @@ class Space:
         names: All names, in order.
         coordinates: The names that move, in order: the columns of the unit cube.
         dimension: Number of coordinates.
-        grids: Per coordinate the values it may take, rising, or None: it is continuous, or an Integer of more than
+        grids: Per coordinate the values it may take, rising, or None: it is continuous, or a number of more than
             MAX_GRID levels, to be rounded by `snap`.
         categorical: Per coordinate, whether it is categorical; shape (d,).
-        n_points: Number of distinct points, `math.inf` if a Float moves.
+        n_points: Number of distinct points, `math.inf` if a Float without a step moves.
     """
 
     parameters: Mapping[str, Parameter | Value]
@@ -72,7 +72,7 @@ class Space:
         kept = {_name(name): _parameter(name, value) for name, value in parameters.items()}
         every = {name: p if isinstance(p, Parameter) else Categorical([p]) for name, p in kept.items()}
         moving = {name: p for name, p in every.items() if p.n_levels > 1}
-        finite = all(isinstance(p, Discrete) for p in moving.values())
+        finite = all(levels_of(p) is not None for p in moving.values())
         set_fields(self, parameters=MappingProxyType(kept), names=tuple(kept), coordinates=tuple(moving))
         set_fields(self, dimension=len(moving), grids=tuple(map(_grid, moving.values())))
         set_fields(self, categorical=np.array([isinstance(p, Categorical) for p in moving.values()], dtype=bool))
@@ -132,9 +132,14 @@ class Space:
         """Unit rows, of shape (..., d), with the discrete coordinates moved to the level whose piece they are in."""
         snapped = self._in_cube(X)
         for j, p in enumerate(self._moving):
-            if isinstance(p, Discrete):
-                snapped[..., j] = p.snap(np.ascontiguousarray(snapped[..., j]))
+            levels = levels_of(p)
+            if levels is not None:
+                snapped[..., j] = levels.snap(np.ascontiguousarray(snapped[..., j]))
         return snapped
+
+    def has_levels(self, name: str) -> bool:
+        """Whether a parameter has finitely many values."""
+        return levels_of(self._all[name]) is not None
 
     def to_json(self) -> dict[str, Any]:
         """The space as plain JSON values. A list, since the order of the parameters is part of the space."""
@@ -215,9 +220,14 @@ def _parameter(name: str, value: object) -> Parameter | Value:
 def _write(name: str, value: Parameter | Value) -> dict[str, Any]:
     for kind, (cls, fields) in _KINDS.items():
         if type(value) is cls:
-            arguments = {f: getattr(value, f) for f in fields}
+            arguments = {f: getattr(value, f) for f in (*fields, *_given(value))}
             return {"name": name, "kind": kind} | {f: list(v) if f == "choices" else v for f, v in arguments.items()}
     return {"name": name, "kind": "fixed", "value": value}
+
+
+def _given(value: Any) -> tuple[str, ...]:
+    """What is written only where it is given: before there were steps of floats, none was."""
+    return ("step",) if isinstance(value, Float) and value.step is not None else ()
 
 
 def _read(where: str, entry: object) -> tuple[str, Parameter | Value]:
@@ -227,6 +237,8 @@ def _read(where: str, entry: object) -> tuple[str, Parameter | Value]:
     if kind != "fixed" and (not isinstance(kind, str) or kind not in _KINDS):
         raise InvalidInputError(f"kind of {where} must be one of {[*_KINDS, 'fixed']}; got {kind!r}")
     fields = ("value",) if kind == "fixed" else _KINDS[kind][1]
+    if kind == "float" and "step" in entry:
+        fields = (*fields, "step")
     require_fields(where, entry, ("name", "kind", *fields))
     name = _name(entry["name"])
     if kind == "fixed":
@@ -238,8 +250,9 @@ def _read(where: str, entry: object) -> tuple[str, Parameter | Value]:
 
 
 def _grid(parameter: Parameter) -> Floats | None:
-    if isinstance(parameter, Float) or (isinstance(parameter, Integer) and parameter.n_levels > MAX_GRID):
+    levels = levels_of(parameter)
+    if levels is None or (not isinstance(parameter, Categorical) and levels.n_levels > MAX_GRID):
         return None
-    grid = parameter.grid()
+    grid = levels.grid()
     grid.setflags(write=False)
     return grid

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import pbgi
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import MAX_LEVELS, Categorical, Float, Integer
 from pbgi.space import MAX_GRID, Space
@@ -587,7 +588,7 @@ FLOAT = {"name": "x", "kind": "float", "low": 0.0, "high": 1.0, "log": False}
         ({"parameters": [{"name": "x"}]}, "parameters[0] must be a mapping with a kind"),
         ({"parameters": [FLOAT | {"kind": "complex"}]}, "kind of parameters[0] must be one of"),
         ({"parameters": [FLOAT | {"kind": ["float"]}]}, "kind of parameters[0] must be one of"),
-        ({"parameters": [FLOAT | {"step": 1}]}, "unknown: 'step'"),
+        ({"parameters": [FLOAT | {"size": 1}]}, "unknown: 'size'"),
         ({"parameters": [FLOAT | {"name": 3}]}, "name of a parameter must be a str and not empty; got 3"),
         ({"parameters": [FLOAT | {"high": -1.0}]}, "parameter 'x': low must not exceed high"),
         ({"parameters": [FLOAT | {"high": "1"}]}, "parameter 'x': high must be a real number; got '1'"),
@@ -612,3 +613,54 @@ def test_columns_hold_the_same_values_as_rows(space_and_rows):
     columns = {name: column.tolist() for name, column in space.columns(X).items()}
     by_row = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     assert repr(by_row) == repr(space.from_unit_many(X))  # types too
+
+
+# Floats with a step -------------------------------------------------------------------------------------------------
+
+
+def test_a_float_with_a_step_has_decimal_levels():
+    p = Float(0.1, 0.7, step=0.1)
+    assert p.from_unit(np.array([0.0, 0.2, 0.5, 0.99, 1.0])) == [0.1, 0.2, 0.4, 0.7, 0.7]
+    assert p.n_levels == 7
+    assert p.check(0.1 + 0.2) == 0.3  # what arithmetic makes of it is the level itself
+    assert Float(-1.0, 1.0, step=0.25).check(np.float64(0.75)) == 0.75
+
+
+def test_levels_of_a_float_are_those_of_an_integer_of_as_many_steps():
+    p, steps = Float(2.0, 5.0, step=0.5), Integer(0, 6)
+    values = [2.0 + 0.5 * k for k in range(7)]
+    assert (p.to_unit(values) == steps.to_unit(range(7))).all()
+    space = Space({"x": p, "y": Categorical(["a", "b"])})
+    assert space.n_points == 14
+    assert (space.grids[0] == steps.grid()).all()
+    assert Space.from_json(space.to_json()) == space
+
+
+def test_a_space_written_before_there_were_steps_is_read():
+    entry = {"name": "x", "kind": "float", "low": 0.0, "high": 1.0, "log": False}
+    assert Space.from_json({"parameters": [entry]}) == Space({"x": Float(0.0, 1.0)})
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Float(0.0, 1.0, step=0.3), "high - low must be a whole number of steps; .*that fits is 0.9"),
+        (lambda: Float(0.0, 1.0, step=0), "step must be positive; got 0"),
+        (lambda: Float(0.1, 1.0, step=0.1, log=True), "log and step do not go together"),
+        (lambda: Float(0.0, 1.0, step=1e-300), "at most 2[*][*]40 steps"),
+        (lambda: Float(0.0, 1.0, step=0.1).check(0.25), "must be 0.0 plus a multiple of 0.1; got 0.25"),
+    ],
+)
+def test_steps_are_checked(make, said):
+    with pytest.raises(InvalidInputError, match=said):
+        make()
+
+
+@pytest.mark.parametrize("step", [0.25, 0.0001])  # of the second there are too many levels to list
+def test_no_level_of_a_float_is_tried_twice(step):
+    space = {"x": Float(0.0, 1.0, step=step)}
+    result = pbgi.minimize(lambda p: (p["x"] - 0.5) ** 2, space, budget=12, cost=pbgi.UniformCost(), seed=0)
+    tried = [trial.params["x"] for trial in result.trials]
+    assert len(set(tried)) == len(tried) == min(12, 1 + round(1 / step))
+    assert all(abs(x / step - round(x / step)) < 1e-6 for x in tried)
+    assert abs(result.params["x"] - 0.5) <= 0.01  # an exhausted space has tried it

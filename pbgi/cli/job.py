@@ -226,9 +226,7 @@ def _range(value: Mapping[str, Any]) -> Parameter:
         raise InvalidInputError(f"type must be 'float' or 'integer'; got {kind!r}")
     log = value.get("log", False)
     if kind == "float":
-        if "step" in value:
-            raise InvalidInputError("step is for whole numbers; write the bounds without a point, or a list of choices")
-        return Float(*bounds, log=log)
+        return Float(*bounds, log=log, step=value.get("step"))
     found = Integer(*bounds, log=log, step=value.get("step", 1))
     if log and found.step != 1:
         raise InvalidInputError(f"log and step do not go together; got step = {found.step}; write a list of choices")

@@ -3,7 +3,7 @@
 Ranges may grow. Choices may not: Optuna, which keeps the trials, lets nobody add one.
 """
 
-from pbgi.parameter import Float, Integer, Parameter
+from pbgi.parameter import STEP_ROUNDING, Float, Integer, Parameter
 from pbgi.plain import Value
 from pbgi.space import Space
 
@@ -17,8 +17,13 @@ def holds_all_of(new: Space, old: Space) -> bool:
 
 def _holds(new: Parameter | Value, old: Parameter | Value) -> bool:
     if isinstance(new, Float) and isinstance(old, Float):
-        return new.log == old.log and new.low <= old.low and old.high <= new.high
+        same = (new.log, new.step) == (old.log, old.step) and new.low <= old.low and old.high <= new.high
+        return same and (new.step is None or _is_whole((old.low - new.low) / new.step))
     if isinstance(new, Integer) and isinstance(old, Integer):
         same = (new.log, new.step) == (old.log, old.step) and (old.low - new.low) % new.step == 0
         return same and new.low <= old.low and old.high <= new.high
     return type(new) is type(old) and new == old
+
+
+def _is_whole(steps: float) -> bool:
+    return abs(steps - round(steps)) <= STEP_ROUNDING

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pbgi.history import Trial
-from pbgi.parameter import Categorical, Float
+from pbgi.parameter import Categorical, levels_of
 from pbgi.report.style import BLUE, EDGE, GREEN, GREY, VERMILLION, NothingToShowError, dressed
 from pbgi.report.subject import Subject
 from pbgi.report.wording import labels, number
@@ -122,7 +122,8 @@ def _add_axes(made: go.Figure, subject: Subject, names: list[str]) -> None:
             units, words = units[:MOST_TICKS], words[:MOST_TICKS]
         else:
             units = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
-            units = units if isinstance(parameter, Float) else np.unique(parameter.snap(units))
+            levels = levels_of(parameter)
+            units = units if levels is None else np.unique(levels.snap(units))
             words = [number(float(value), 3) for value in parameter.from_unit(units)]
         for height, word in zip(units, words, strict=True):
             made.add_annotation(

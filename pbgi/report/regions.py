@@ -7,7 +7,7 @@ import numpy as np
 
 from pbgi.arrays import Floats
 from pbgi.history import Trial
-from pbgi.parameter import Categorical, Integer, Parameter
+from pbgi.parameter import Categorical, Parameter, levels_of
 from pbgi.report.subject import Subject
 from pbgi.report.wording import number, text
 
@@ -52,20 +52,26 @@ def _stretched(parameter: Parameter, units: Floats) -> Floats:
     """Coordinates in which the regions are equally wide: few levels are counted, even on a logarithmic scale."""
     if _n_pieces(parameter) != parameter.n_levels or not len(units):
         return units
-    grid = parameter.grid()  # type: ignore[union-attr]
+    grid = _grid(parameter)
     return (np.searchsorted(grid, units - INSIDE) + 0.5) / len(grid)
+
+
+def _grid(parameter: Parameter) -> Floats:
+    levels = levels_of(parameter)
+    return np.array([0.5]) if levels is None else levels.grid()
 
 
 def _words(parameter: Parameter) -> list[str]:
     n = _n_pieces(parameter)
     if n == parameter.n_levels:
-        return [text(value) for value in parameter.from_unit(parameter.grid())]  # type: ignore[union-attr]
+        return [text(value) for value in parameter.from_unit(_grid(parameter))]
     edges = np.linspace(0.0, 1.0, n + 1)
     low, high = parameter.from_unit(edges[:-1]), parameter.from_unit(edges[1:])
-    if isinstance(parameter, Integer):  # the levels whose middle is in the piece
-        middle = parameter.snap(edges)
-        low = [v + parameter.step * bool(m < e) for v, m, e in zip(low, middle, edges, strict=False)]
-        high = [v - parameter.step * bool(m >= e) for v, m, e in zip(high, middle[1:], edges[1:], strict=True)]
+    levels = levels_of(parameter)
+    if levels is not None and not isinstance(parameter, Categorical):  # the levels whose middle is in the piece
+        step, middle = parameter.step or 1, levels.snap(edges)
+        low = [v + step * bool(m < e) for v, m, e in zip(low, middle, edges, strict=False)]
+        high = [v - step * bool(m >= e) for v, m, e in zip(high, middle[1:], edges[1:], strict=True)]
     return [_range(float(a), float(b)) for a, b in zip(low, high, strict=True)]
 
 

@@ -258,7 +258,7 @@ def distributions_of(space: Space) -> dict[str, BaseDistribution]:
 
 def _distribution(parameter: Parameter | Value) -> BaseDistribution:
     if isinstance(parameter, Float):
-        return FloatDistribution(parameter.low, parameter.high, log=parameter.log)
+        return FloatDistribution(parameter.low, parameter.high, log=parameter.log, step=parameter.step)
     if isinstance(parameter, Integer):
         return IntDistribution(parameter.low, parameter.high, log=parameter.log, step=parameter.step)
     return CategoricalDistribution(parameter.choices if isinstance(parameter, Categorical) else [parameter])

@@ -37,6 +37,7 @@ MODE = "fast"
 lr = { low = 1e-5, high = 1e-1, log = true }
 layers = { low = 1, high = 8 }
 units = { low = 16, high = 256, step = 16 }
+dropout = { low = 0.0, high = 0.5, step = 0.1 }
 act = ["relu", "tanh"]
 mixed = { choices = ["a", 2, 2.5, true] }
 whole = { low = 0, high = 1, type = "float" }
@@ -66,6 +67,7 @@ def test_every_key_is_read(tmp_path):
         "lr": Float(1e-5, 1e-1, log=True),
         "layers": Integer(1, 8),
         "units": Integer(16, 256, step=16),
+        "dropout": Float(0.0, 0.5, step=0.1),
         "act": Categorical(["relu", "tanh"]),
         "mixed": Categorical(["a", 2, 2.5, True]),
         "whole": Float(0, 1),
