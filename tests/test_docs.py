@@ -5,6 +5,7 @@ block right after a python block is what that block prints, and is compared.
 """
 
 import contextlib
+import importlib
 import io
 import re
 import subprocess
@@ -23,6 +24,19 @@ NEEDED = {
     "report.md": "plotly.graph_objects",
     "scikit-learn.md": "sklearn",
     "tracking.md": "tensorboardX",
+}
+PUBLIC = {  # every module whose names the reference has, and what it needs
+    "pbgi": None,
+    "pbgi.index": None,
+    "pbgi.pandora": None,
+    "pbgi.problems": None,
+    "pbgi.report": "plotly",
+    "pbgi.botorch": "botorch",
+    "pbgi.integrations.ax": "ax",
+    "pbgi.integrations.optuna": None,
+    "pbgi.integrations.ray": "ray.tune",
+    "pbgi.integrations.sklearn": "sklearn",
+    "pbgi.integrations.tracking": None,
 }
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
@@ -80,3 +94,15 @@ def test_links_lead_somewhere():
     for page in PAGES:
         targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())
         assert [target for target in targets if not (page.parent / target).exists()] == [], page.name
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_every_public_name_is_in_the_reference_with_an_example(module):
+    if PUBLIC[module] is not None:
+        pytest.importorskip(PUBLIC[module])
+    pages = [page.read_text() for page in (ROOT / "docs" / "reference").glob("*.md")]
+    for name in importlib.import_module(module).__all__:
+        described = [page for page in pages if re.search(rf"^::: pbgi(\.\w+)*\.{name}$", page, re.MULTILINE)]
+        assert described, f"{module}.{name} is in no page of docs/reference"
+        examples = "".join(block.code for page in described for block in blocks_of(page))
+        assert re.search(rf"\b{name}\b", examples), f"{module}.{name} has no example"

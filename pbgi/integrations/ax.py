@@ -60,6 +60,8 @@ from pbgi.integrations.ax_inputs import (
     outcomes_of,
 )
 
+__all__ = ["generation_strategy", "generator_spec", "register", "stop_signal"]
+
 STARTUP_NODE, SEARCH_NODE = "Startup", "PBGI"
 
 

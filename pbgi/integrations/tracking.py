@@ -21,6 +21,8 @@ from pbgi.notes import INDEX
 from pbgi.optimizer import Optimizer
 from pbgi.stopping import StopReason
 
+__all__ = ["MLflowCallback", "TensorBoardCallback", "WandbCallback", "numbers_of"]
+
 INTERRUPTED = "interrupted"
 
 

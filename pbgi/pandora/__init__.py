@@ -1,6 +1,6 @@
 """The finite Pandora's Box problem, solved exactly.
 
-solve.py               Box, solve, Solution, play, and the search for the cost_scale of a budget
+boxes.py               Box, solve, Solution, play, and the search for the cost_scale of a budget
 weitzman.py            the rule at one cost_scale: order, spend, expected net
 rewards.py             what may be in a box: Gaussian, Discrete, frozen scipy distributions, samples
 families.py            the same by family: index, log distribution function, supremum, for all members at once

@@ -1,0 +1,31 @@
+"""Makes pages of the site of files at the root of the repository, so that there is one text of each."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[2]
+PAGES = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+}
+INTO_DOCS = re.compile(r"\]\(docs/")  # links of these files are relative to the root
+
+
+def text_of(name: str) -> str:
+    """A file of the root as a page of the site."""
+    text = INTO_DOCS.sub("](", (ROOT / name).read_text(encoding="utf-8"))
+    for file, page in PAGES.items():
+        text = text.replace(f"]({file}", f"]({page}")
+    return text
+
+
+def on_files(files: Files, *, config: Any) -> Files:
+    """Add the pages."""
+    for name, page in PAGES.items():
+        files.append(File.generated(config, page, content=text_of(name)))
+    return files

@@ -1,0 +1,56 @@
+"""The documentation site as `make docs` builds it, read from the disk: search, formulas, nothing from elsewhere."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from browser import chromium as chromium
+from browser import new_tab as new_tab
+
+pytest.importorskip("material")
+pytest.importorskip("mkdocstrings")
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", folder]
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_search_works_from_the_disk(tab, site):
+    tab.page.goto((site / "quickstart.html").as_uri())
+    tab.page.locator("input.md-search__input").click()
+    tab.page.keyboard.type("inverse_log_h")
+    found = tab.page.locator(".md-search-result__item a").first
+    found.wait_for(timeout=10_000)
+    assert "gittins.html" in found.get_attribute("href") or "index-function.html" in found.get_attribute("href")
+    assert tab.troubles == []
+
+
+def test_formulas_are_drawn(tab, site):
+    tab.page.goto((site / "index-function.html").as_uri())
+    formula = tab.page.locator("math[display=block]").first.bounding_box()
+    assert formula["width"] > 20
+    assert formula["height"] > 10
+    assert "$" not in tab.page.locator("article").inner_text()
+    assert tab.troubles == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_page_is_wider_than_the_screen(tab, site, width):
+    tab.page.set_viewport_size({"width": width, "height": 900})
+    for page in sorted(set(site.rglob("*.html")) - {site / "404.html"}):  # that one is for servers
+        tab.page.goto(page.as_uri(), wait_until="domcontentloaded")
+        wider = tab.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wider <= 0, f"{page.name} is {wider} px wider than a screen of {width}"
+    assert tab.troubles == []
