@@ -20,24 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FILES = (
-    "command.py",
-    "errors.py",
-    "job.py",
-    "outcome.py",
-    "overrun.py",
-    "private.py",
-    "processes.py",
-    "recovery.py",
-    "report.py",
-    "scripts.py",
-    "settings.py",
-    "storage.py",
-    "study.py",
-    "suggest.py",
-    "toml_file.py",
-    "tune.py",
-)
+FILES = tuple(f"{name}.py" for name in "command errors job private processes report running scripts storage study toml_file tune".split())
 TESTS = [path.relative_to(ROOT) for path in sorted((ROOT / "tests" / "cli").glob("test_*.py"))]
 COPIED = ("pbgi", "tests", "docs", "examples", "pyproject.toml", "README.md")
 SWITCH = '''"""Made by tests/mutation_check.py."""

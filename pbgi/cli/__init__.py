@@ -2,19 +2,16 @@
 
     arguments.py commands.py     what can be typed, and what it does
     toml_file.py job.py          what a job file says, and how a program gets its parameters
-    command.py processes.py      running a program, and ending it; the guard; signals
-    outcome.py private.py        what it reported and printed; files and passwords that are nobody else's business
-    storage.py server.py         an Optuna storage; turns on a database server
-    faults.py errors.py          which faults pass, and how long they are waited for; exit codes
-    sound.py check.py            what the storage hands back is checked; what can be read of a damaged one
-    study.py                     the trials in the storage
-    settings.py suggest.py       what suggestions depend on; the next one
-    widening.py                  ranges that have grown
-    tune.py recovery.py          the loop, and what a crash left
-    overrun.py                   trials under way, ended when a budget of seconds is used up
+    command.py processes.py      running a program, what it said, and ending it; the guard; signals
+    private.py                   files and passwords that are nobody else's business
+    storage.py database.py       an Optuna storage; which faults pass; turns on a database server
+    errors.py                    exit codes
+    study.py                     the study of a job: its trials in the storage, and the next one
+    tune.py running.py           the loop; trials whose worker died, and a budget of seconds that holds
     scripts.py                   ask, tell and records of trials
     progress.py                  what people see while it runs
     report.py                    a page about a study, once or as its trials end
+    check.py                     what can be read of a damaged storage
     boxes.py                     Pandora's Box in TOML
 
 This module imports next to nothing, so that `pbgi --help` comes at once.

@@ -22,9 +22,8 @@ from optuna.distributions import json_to_distribution
 
 from pbgi.cli.errors import StorageError, shortened
 from pbgi.cli.private import make_folder
-from pbgi.cli.sound import require_sound
 from pbgi.cli.storage import Storage, require_sqlite, url_of_file
-from pbgi.cli.study import StudyBook
+from pbgi.cli.study import JobStudy, sound_trials
 from pbgi.study import attributes
 
 SHOWN_PROBLEMS = 20
@@ -211,7 +210,7 @@ def _read_as_others_do(copy: Path, found: Findings) -> None:
         for name in found.studies.values():
             with storage.errors():
                 study = optuna.load_study(study_name=name, storage=storage.backend)
-                require_sound(study.get_trials(deepcopy=False))
+                sound_trials(study)
                 ours = attributes.SETTINGS in study.user_attrs
             if ours:
-                StudyBook.existing(storage, name)
+                JobStudy.existing(storage, name)

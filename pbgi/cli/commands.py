@@ -54,18 +54,18 @@ def _tune(given: argparse.Namespace) -> int:
     if given.parallel is not None:
         job = replace(job, parallel=require_count("--parallel", given.parallel))
     require_runnable(job)
-    book = _book_of_job(job, given.storage)
+    study = _study_of_job(job, given.storage)
     display = Display(quiet=given.quiet)
-    ended = Tuner(job, book, display).run(reclaim=given.reclaim)
+    ended = Tuner(job, study, display).run(reclaim=given.reclaim)
     display.say(f"ended: {ended.reason}")
-    _print({"study": book.name, "stop_reason": ended.reason, **standing_record(ended.standing)})
+    _print({"study": study.name, "stop_reason": ended.reason, **standing_record(ended.standing)})
     return ended.code
 
 
 def _ask(given: argparse.Namespace) -> int:
     from pbgi.cli.scripts import ask
 
-    _print(ask(_book(given)))
+    _print(ask(_study(given)))
     return ExitCode.DONE
 
 
@@ -77,21 +77,21 @@ def _tell(given: argparse.Namespace) -> int:
     else:
         told = {"trial": given.trial, "failed": given.failed}
         told |= {key: value for key in ("value", "cost", "message") if (value := getattr(given, key)) is not None}
-    _print(tell(_book(given, create=False), told))
+    _print(tell(_study(given, create=False), told))
     return ExitCode.DONE
 
 
 def _status(given: argparse.Namespace) -> int:
     from pbgi.cli.scripts import status_record
 
-    _print(status_record(_book(given, create=False)))
+    _print(status_record(_study(given, create=False)))
     return ExitCode.DONE
 
 
 def _best(given: argparse.Namespace) -> int:
     from pbgi.cli.scripts import best_record
 
-    best = best_record(_book(given, create=False))
+    best = best_record(_study(given, create=False))
     _print(best)
     return ExitCode.DONE if best is not None else ExitCode.NOTHING_FOUND
 
@@ -99,7 +99,7 @@ def _best(given: argparse.Namespace) -> int:
 def _trials(given: argparse.Namespace) -> int:
     from pbgi.cli.scripts import trial_records
 
-    _print(trial_records(_book(given, create=False).trials()))
+    _print(trial_records(_study(given, create=False).trials()))
     return ExitCode.DONE
 
 
@@ -107,7 +107,7 @@ def _export(given: argparse.Namespace) -> int:
     from pbgi.cli.scripts import exported
 
     # UTF-8 in every locale; half a character that a program has reported is written as its code.
-    text = exported(_book(given, create=False), given.format).encode(errors="backslashreplace")
+    text = exported(_study(given, create=False), given.format).encode(errors="backslashreplace")
     if given.output is None:
         sys.stdout.buffer.write(text)
         sys.stdout.buffer.flush()
@@ -168,18 +168,18 @@ def _print(value: Any) -> None:
 # Finding the study ---------------------------------------------------------------------------------------------------
 
 
-def _book(given: argparse.Namespace, *, create: bool = True) -> Any:
+def _study(given: argparse.Namespace, *, create: bool = True) -> Any:
     """The study that an argument names."""
     from pbgi.cli.job import read_job
     from pbgi.cli.storage import Storage, url_of_file
-    from pbgi.cli.study import StudyBook
+    from pbgi.cli.study import JobStudy
 
     if given.study.endswith(".toml"):
         job = read_job(Path(given.study))
         job = job if given.study_name is None else replace(job, name=given.study_name)
-        return _book_of_job(job, given.storage, create=create)
+        return _study_of_job(job, given.storage, create=create)
     url = given.study if "://" in given.study else url_of_file(Path(given.study))
-    return StudyBook.existing(_quiet(lambda: Storage(url, create=False)), given.study_name)
+    return JobStudy.existing(_quiet(lambda: Storage(url, create=False)), given.study_name)
 
 
 def _found(given: argparse.Namespace) -> tuple[Any, str]:
@@ -202,13 +202,13 @@ def _study_url(given: argparse.Namespace) -> tuple[str, str | None]:
     return _url(job, given.storage), job.name
 
 
-def _book_of_job(job: Any, storage: str | None, *, create: bool = True) -> Any:
+def _study_of_job(job: Any, storage: str | None, *, create: bool = True) -> Any:
     from pbgi.cli.storage import Storage
-    from pbgi.cli.study import StudyBook
+    from pbgi.cli.study import JobStudy
 
     url = _url(job, storage)
     opened = _quiet(lambda: Storage(url, create=create))
-    return StudyBook.of_job(job, opened) if create else StudyBook.existing(opened, job.name)
+    return JobStudy.of_job(job, opened) if create else JobStudy.existing(opened, job.name)
 
 
 def _url(job: Any, storage: str | None) -> str:

@@ -14,10 +14,9 @@ from typing import Any
 from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.checks import check_cost, check_value
-from pbgi.cli.outcome import LEAST_COST, Outcome, not_nested
+from pbgi.cli.command import LEAST_COST, Outcome, not_nested
 from pbgi.cli.progress import Standing, standing
-from pbgi.cli.study import StudyBook, predicted_cost
-from pbgi.cli.suggest import hand_out, recommended_of
+from pbgi.cli.study import JobStudy, hand_out, predicted_cost, recommended_of
 from pbgi.errors import InvalidInputError, NothingLeftError
 from pbgi.prediction import Recommendation
 from pbgi.stopping import StopReason
@@ -27,24 +26,24 @@ from pbgi.study.ledger import ledger_of
 TOLD = ("trial", "value", "cost", "failed", "message")
 
 
-def ask(book: StudyBook) -> dict[str, Any]:
+def ask(study: JobStudy) -> dict[str, Any]:
     """Hand out the next trial; it runs until it is told.
 
     Raises:
         NothingLeftError: There is a reason to stop.
     """
-    added = hand_out(book, {})
+    added = hand_out(study, {})
     if isinstance(added, StopReason):
         raise NothingLeftError(added.message)
-    params = book.settings.space.check(added.params)
+    params = study.settings.space.check(added.params)
     return {"trial": added.number, "params": params, "predicted_cost": predicted_cost(added)}
 
 
-def tell(book: StudyBook, told: Mapping[str, Any]) -> dict[str, Any]:
+def tell(study: JobStudy, told: Mapping[str, Any]) -> dict[str, Any]:
     """Record how a trial ended.
 
     Args:
-        book: The study.
+        study: The study.
         told: The trial's number under "trial", then "value" or "failed": true, and "cost" and "message" if known.
 
     Returns:
@@ -53,20 +52,20 @@ def tell(book: StudyBook, told: Mapping[str, Any]) -> dict[str, Any]:
     number, value, cost, message = checked(told)
 
     def finish() -> int:
-        trial = book.trial(number)
+        trial = study.trial(number)
         charged, observed = cost, None
         if cost is None and not trial.state.is_finished():
-            charged, observed = _assumed_cost(book, trial), 0.0
-        return book.finish(number, Outcome(value, charged, None, message, observed=observed)).number
+            charged, observed = _assumed_cost(study, trial), 0.0
+        return study.finish(number, Outcome(value, charged, None, message, observed=observed)).number
 
-    ended = book.exclusively(finish)
-    return trial_records(book.trials())[ended]
+    ended = study.exclusively(finish)
+    return trial_records(study.trials())[ended]
 
 
-def _assumed_cost(book: StudyBook, trial: Any) -> float:
+def _assumed_cost(study: JobStudy, trial: Any) -> float:
     """What a trial is charged whose cost nobody tells: what was expected."""
     predicted = predicted_cost(trial)
-    if predicted is None and book.settings.budget is not None:
+    if predicted is None and study.settings.budget is not None:
         raise InvalidInputError(
             f"cost must be told, since the budget counts it and nothing is known of costs yet; got none for trial "
             f"{trial.number}"
@@ -143,10 +142,10 @@ def trial_record(trial: FrozenTrial, charged: float) -> dict[str, Any]:
     }
 
 
-def status_record(book: StudyBook) -> dict[str, Any]:
+def status_record(study: JobStudy) -> dict[str, Any]:
     """Where a study stands."""
-    now = standing(book.settings, book.trials())
-    return {"study": book.name, "direction": book.settings.direction, **standing_record(now)}
+    now = standing(study.settings, study.trials())
+    return {"study": study.name, "direction": study.settings.direction, **standing_record(now)}
 
 
 def standing_record(now: Standing) -> dict[str, Any]:
@@ -162,16 +161,16 @@ def standing_record(now: Standing) -> dict[str, Any]:
     }
 
 
-def best_record(book: StudyBook) -> dict[str, Any] | None:
+def best_record(study: JobStudy) -> dict[str, Any] | None:
     """The best trial, and under "recommended" the one to choose, which may be another where values are noisy; or None.
 
     Between "low" and "high" lies the value of the latter without noise, with a probability of 80 %.
     """
-    trials = book.trials()
-    now = standing(book.settings, trials)
+    trials = study.trials()
+    now = standing(study.settings, trials)
     if now.best is None:
         return None
-    chosen = recommended_of(book.settings, trials)
+    chosen = recommended_of(study.settings, trials)
     recommended = None if chosen is None else trial_records(trials)[chosen.trial.number] | _belief(chosen)
     return trial_record(now.best, now.best_cost) | {"recommended": recommended}
 
@@ -180,11 +179,11 @@ def _belief(chosen: Recommendation) -> dict[str, float]:
     return {"median": chosen.median, "low": chosen.low, "high": chosen.high}
 
 
-def exported(book: StudyBook, kind: str) -> str:
+def exported(study: JobStudy, kind: str) -> str:
     """All trials as text."""
-    records = trial_records(book.trials())
+    records = trial_records(study.trials())
     if kind == "csv":
-        return _csv(book.settings.space.names, records)
+        return _csv(study.settings.space.names, records)
     if kind == "jsonl":
         return "".join(json.dumps(record) + "\n" for record in records)
     return json.dumps(records, indent=1) + "\n"

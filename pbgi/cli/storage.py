@@ -18,10 +18,9 @@ import optuna
 import sqlalchemy
 from optuna.storages import RDBStorage
 
+from pbgi.cli.database import HASTE, Haste, Lines, NotNowError, Patience, engine_options, passes, turn
 from pbgi.cli.errors import DamagedError, StorageBusyError, StorageError, shortened
-from pbgi.cli.faults import HASTE, Haste, Patience, passes
 from pbgi.cli.private import make_folder, masked, open_lock, touch_private
-from pbgi.cli.server import Lines, NotNowError, engine_options, turn
 from pbgi.errors import InvalidInputError, PbgiError
 
 T = TypeVar("T")

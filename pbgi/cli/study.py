@@ -1,41 +1,80 @@
-"""The study of a job: its trials in an Optuna storage, and the rules by which they are written.
+"""The study of a job: its trials in an Optuna storage, the rules by which they are written, and the next one.
 
 - A trial is added in one transaction, with its parameters and the process that runs it: there are no half trials.
 - A finished trial has its cost: that is written first, then the state and the value in one transaction.
 - Adding and finishing happen in turns, so two processes never hand out a point twice, and share the budget.
 - A trial is finished once. Saying the same again changes nothing; saying something else is refused. The value of a
   trial that was given up is kept as another trial, see `pbgi.study.late`.
+- Nothing is remembered between two suggestions but the trials, so every process that asks gets what an undisturbed run
+  would have got.
 """
 
 import contextlib
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
 import optuna
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from pbgi.cli.errors import DamagedError, StorageError
-from pbgi.cli.job import Job
-from pbgi.cli.outcome import LEAST_COST, Outcome
-from pbgi.cli.settings import settings_of
-from pbgi.cli.sound import require_sound
+from pbgi.cli.command import LEAST_COST, Outcome
+from pbgi.cli.errors import DamagedError, StorageError, shortened
+from pbgi.cli.job import Job, price_of_second
 from pbgi.cli.storage import Storage
-from pbgi.cli.widening import holds_all_of
 from pbgi.errors import InvalidInputError, UnknownTrialError
 from pbgi.history import Trial
+from pbgi.optimizer import Optimizer
+from pbgi.parameter import STEP_ROUNDING, Float, Integer, Parameter
+from pbgi.plain import Value
+from pbgi.prediction import Recommendation
 from pbgi.space import Space
+from pbgi.stopping import StopReason
 from pbgi.study import attributes
+from pbgi.study.engine import StudyEngine
 from pbgi.study.late import late_result, late_trial, require_same, was_abandoned
-from pbgi.study.ledger import told_cost
+from pbgi.study.ledger import Account, Ledger, ledger_of, told_cost
 from pbgi.study.settings import StudySettings
-from pbgi.study.spaces import distributions_of
+from pbgi.study.sound import fault_in
+from pbgi.study.spaces import NamedSpace, distributions_of
 from pbgi.study.suggestion import Suggestion, suggestion_of, to_stored
+
+
+def settings_of(job: Job) -> StudySettings:
+    """The settings of a job; a seed is drawn if it has none."""
+    seed = int(np.random.default_rng().integers(2**63)) if job.seed is None else job.seed
+    price = None if job.cost else price_of_second(job)
+    unit = job.cost or ("seconds" if price == 1.0 else "price")
+    limits = (job.n_startup_trials, seed, job.trials)
+    return StudySettings(job.space, job.direction, job.budget, job.policy, *limits, job.objective, unit, price)
+
+
+def holds_all_of(new: Space, old: Space) -> bool:
+    """Whether every point of the old space is one of the new, of the same kind."""
+    if new.parameters.keys() != old.parameters.keys():
+        return False
+    return all(_holds(new.parameters[name], parameter) for name, parameter in old.parameters.items())
+
+
+def _holds(new: Parameter | Value, old: Parameter | Value) -> bool:
+    if isinstance(new, Float) and isinstance(old, Float):
+        same = (new.log, new.step) == (old.log, old.step) and new.low <= old.low and old.high <= new.high
+        return same and (new.step is None or _is_whole((old.low - new.low) / new.step))
+    if isinstance(new, Integer) and isinstance(old, Integer):
+        same = (new.log, new.step) == (old.log, old.step) and (old.low - new.low) % new.step == 0
+        return same and new.low <= old.low and old.high <= new.high
+    return type(new) is type(old) and new == old
+
+
+def _is_whole(steps: float) -> bool:
+    return abs(steps - round(steps)) <= STEP_ROUNDING
+
 
 T = TypeVar("T")
 
 
-class StudyBook:
+class JobStudy:
     """The trials of one study."""
 
     def __init__(self, storage: Storage, name: str, settings: StudySettings) -> None:
@@ -44,7 +83,7 @@ class StudyBook:
         self._id: int = storage.patiently(lambda: storage.backend.get_study_id_from_name(name))
 
     @classmethod
-    def of_job(cls, job: Job, storage: Storage) -> "StudyBook":
+    def of_job(cls, job: Job, storage: Storage) -> "JobStudy":
         """The study of a job, made if there is none; its settings follow the job.
 
         Raises:
@@ -55,7 +94,7 @@ class StudyBook:
         return cls(storage, job.name, storage.exclusively(job.name, lambda: _joined(storage, job)))
 
     @classmethod
-    def existing(cls, storage: Storage, name: str | None) -> "StudyBook":
+    def existing(cls, storage: Storage, name: str | None) -> "JobStudy":
         """A study that is there already; without a name, the only one.
 
         Raises:
@@ -74,7 +113,7 @@ class StudyBook:
 
     def trials(self) -> list[FrozenTrial]:
         """All trials, by number; what others have written meanwhile included."""
-        return self._patiently(lambda: list(require_sound(self._study.get_trials(deepcopy=False))))
+        return self._patiently(lambda: sound_trials(self._study))
 
     def trial(self, number: int) -> FrozenTrial:
         """The trial with this number."""
@@ -160,6 +199,19 @@ class StudyBook:
 
     def _patiently(self, operation: Callable[[], T]) -> T:
         return self.storage.patiently(operation)
+
+
+def sound_trials(study: optuna.Study) -> list[FrozenTrial]:
+    """The trials of a study.
+
+    Raises:
+        DamagedError: One holds what nobody would have written.
+    """
+    trials = study.get_trials(deepcopy=False)
+    fault = fault_in(trials)
+    if fault is not None:
+        raise DamagedError(shortened(fault))
+    return trials
 
 
 def _load(storage: Storage, name: str) -> optuna.Study:
@@ -267,3 +319,56 @@ def predicted_cost(trial: FrozenTrial) -> float | None:
     """What a trial was expected to cost; None if nothing was known."""
     suggestion = suggestion_of(trial)
     return None if suggestion is None else suggestion.predicted_cost
+
+
+# The next trial ------------------------------------------------------------------------------------------------------
+
+
+Used: TypeAlias = Callable[[Sequence[FrozenTrial]], Mapping[int, float]]
+"""Says what the running ones of these trials have used so far, by number, where that is known."""
+
+
+def optimizer_of(settings: StudySettings, trials: Sequence[FrozenTrial], used: Used = lambda _: {}) -> Optimizer:
+    """An optimizer that knows these trials.
+
+    For a running trial that has used more than was expected of it, what it has used is held.
+    """
+    return _optimizer(settings, trials, used)[0]
+
+
+def _optimizer(
+    settings: StudySettings, trials: Sequence[FrozenTrial], used: Used = lambda _: {}
+) -> tuple[Optimizer, tuple[int, ...]]:
+    """The same, with the numbers in the study of its trials."""
+    so_far, engine = used(trials), StudyEngine(settings.engine)
+    accounts = {number: _holding(account, so_far) for number, account in ledger_of(trials).accounts.items()}
+    optimizer = engine.optimizer(NamedSpace(settings.space), settings.direction, Ledger(accounts))
+    return optimizer, engine.numbers
+
+
+def hand_out(study: JobStudy, notes: Mapping[str, Any], used: Used = lambda _: {}) -> FrozenTrial | StopReason:
+    """Choose the next trial and add it, with these notes, before anyone else looks; or why there is none."""
+    token = secrets.token_hex(4)
+
+    def choose() -> FrozenTrial | StopReason:
+        trials = study.trials()
+        kept = next((trial for trial in trials if trial.user_attrs.get(attributes.TOKEN) == token), None)
+        if kept is not None:  # the connection broke, but not before the trial was there
+            return kept
+        optimizer = optimizer_of(study.settings, trials, used)
+        reason = optimizer.should_stop()
+        return study.add(optimizer.ask(), {**notes, attributes.TOKEN: token}) if reason is None else reason
+
+    return study.exclusively(choose)
+
+
+def recommended_of(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Recommendation | None:
+    """The trial to choose now, numbered as in the study; None while no trial has a value."""
+    optimizer, numbers = _optimizer(settings, trials)
+    found = optimizer.recommended
+    return None if found is None else replace(found, trial=replace(found.trial, number=numbers[found.trial.number]))
+
+
+def _holding(account: Account, used: Mapping[int, float]) -> Account:
+    more = used.get(account.trial.number, 0.0)
+    return account if more <= account.reserved else replace(account, reserved=more)

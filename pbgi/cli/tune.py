@@ -14,18 +14,14 @@ from queue import Empty, SimpleQueue
 
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.cli.command import GRACE, Attempt, Plan, start
+from pbgi.cli.command import GRACE, LEAST_COST, Attempt, Outcome, Plan, start
 from pbgi.cli.errors import ExitCode, InterruptedRunError, JobError, StartError, StorageError
 from pbgi.cli.job import Job
-from pbgi.cli.outcome import LEAST_COST, Outcome
-from pbgi.cli.overrun import BudgetWatch, Running, until_next_beat
 from pbgi.cli.private import write_json
 from pbgi.cli.processes import Guard, Interruption, identity
 from pbgi.cli.progress import Display, Standing, standing
-from pbgi.cli.recovery import RESULT, Earlier, earlier, folder_of, recover
-from pbgi.cli.settings import settings_of
-from pbgi.cli.study import StudyBook, predicted_cost
-from pbgi.cli.suggest import hand_out
+from pbgi.cli.running import RESULT, BudgetWatch, Earlier, Running, earlier, folder_of, recover, until_next_beat
+from pbgi.cli.study import JobStudy, hand_out, predicted_cost, settings_of
 from pbgi.errors import InvalidInputError, TrialStateError
 from pbgi.stopping import StopReason
 from pbgi.study import attributes
@@ -60,11 +56,11 @@ def require_runnable(job: Job) -> None:
 class Tuner:
     """One run of `tune`."""
 
-    def __init__(self, job: Job, book: StudyBook, display: Display) -> None:
-        self._job, self._book, self._display = job, book, display
+    def __init__(self, job: Job, study: JobStudy, display: Display) -> None:
+        self._job, self._study, self._display = job, study, display
         self._events: SimpleQueue[Attempt | None] = SimpleQueue()
         self._running: dict[int, Running] = {}
-        self._watch = BudgetWatch(job, book, self._running)
+        self._watch = BudgetWatch(job, study, self._running)
         self._taken_over: list[FrozenTrial] = []
         self._reason: str | None = None
         self._trouble: StartError | None = None
@@ -91,15 +87,15 @@ class Tuner:
             self._display.close()
 
     def _woken(self) -> None:
-        self._book.storage.hurry()
+        self._study.storage.hurry()
         self._events.put(None)
 
     def _hurried(self) -> None:
-        self._book.storage.hurry(0.0)
+        self._study.storage.hurry(0.0)
         self._kill_all()
 
     def _ended(self, interruption: Interruption) -> Ended:
-        now = standing(self._book.settings, self._book.trials())
+        now = standing(self._study.settings, self._study.trials())
         if interruption.signal is not None:
             return Ended(128 + interruption.signal, interruption.reason, now)
         if self._trouble is not None:
@@ -139,7 +135,7 @@ class Tuner:
     def _recover(self) -> None:
         """Before every trial: another worker of this study may have died meanwhile, and what it held is free again."""
         under_way = {*self._running, *(trial.number for trial in self._taken_over)}
-        finished, taken_over = recover(self._job, self._book, reclaim=self._reclaim, under_way=under_way)
+        finished, taken_over = recover(self._job, self._study, reclaim=self._reclaim, under_way=under_way)
         self._taken_over += taken_over
         for trial in finished:
             self._show(trial)
@@ -151,14 +147,14 @@ class Tuner:
             which = "last" if self._has_worked else "first"
             self._reason = f"the {which} {self._failed_in_a_row} trials failed; mend the command, or raise max_failures"
             return None
-        added = hand_out(self._book, {attributes.WORKER: identity(os.getpid())}, self._watch.used)
+        added = hand_out(self._study, {attributes.WORKER: identity(os.getpid())}, self._watch.used)
         if isinstance(added, StopReason):
             self._reason = added.message
             return None
         return added
 
     def _start(self, trial: FrozenTrial, paid: Earlier, guard: Guard) -> None:
-        space = self._book.settings.space
+        space = self._study.settings.space
         plan = Plan(self._job, trial.number, space.check(trial.params), folder_of(self._job, trial))
         try:
             attempt = start(plan, len(paid.attempts))
@@ -174,7 +170,7 @@ class Tuner:
         self._running[trial.number] = Running(trial, attempt, paid)
         began = time.time()
         attempt.wait(self._events.put, guard)
-        self._book.set_note(trial.number, attributes.COMMAND, {**identity(attempt.process.pid), "time": began})
+        self._study.set_note(trial.number, attributes.COMMAND, {**identity(attempt.process.pid), "time": began})
 
     # Ending ----------------------------------------------------------------------------------------------------------
 
@@ -190,7 +186,7 @@ class Tuner:
     def _retry(self, running: Running, outcome: Outcome, guard: Guard) -> None:
         number = running.trial.number
         attempts = [*running.paid.attempts, {"seconds": outcome.seconds, "cost": self._charge(running.trial, outcome)}]
-        self._book.set_note(number, attributes.ATTEMPTS, attempts)
+        self._study.set_note(number, attributes.ATTEMPTS, attempts)
         self._display.say(f"trial {number}: attempt {len(attempts)} failed, trying again: {outcome.message}")
         del self._running[number]
         self._start(running.trial, Earlier(attempts), guard)
@@ -199,7 +195,7 @@ class Tuner:
         total = self._total(trial, paid, outcome)
         self._save(trial, total)
         try:
-            ended = self._book.exclusively(lambda: self._book.finish(trial.number, total))
+            ended = self._study.exclusively(lambda: self._study.finish(trial.number, total))
         except TrialStateError as error:  # somebody told it something else, or reclaimed it
             self._display.say(str(error))
             return
@@ -252,7 +248,7 @@ class Tuner:
             running.attempt.trim_logs()
             seconds = running.attempt.seconds
             if seconds >= running.next_beat:
-                self._book.set_note(number, attributes.BEAT, {"seconds": seconds, "time": time.time()})
+                self._study.set_note(number, attributes.BEAT, {"seconds": seconds, "time": time.time()})
                 running.next_beat = seconds + until_next_beat(seconds)
 
     def _show(self, trial: FrozenTrial) -> None:
@@ -260,7 +256,7 @@ class Tuner:
         self._update()
 
     def _update(self) -> None:
-        self._display.update(standing(self._book.settings, self._book.trials()))
+        self._display.update(standing(self._study.settings, self._study.trials()))
 
 
 def _guard() -> Guard:

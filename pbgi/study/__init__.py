@@ -5,6 +5,7 @@ settings.py        what `pbgi tune` stores with a study
 suggestion.py      what is stored of a suggestion
 storage.py         the only lines that touch Optuna's storage by private names
 ledger.py          what trials are charged
+sound.py           what a storage hands back is checked
 late.py            results of trials that were given up
 spaces.py          distributions as a space, and values there and back
 engine.py          from the ledger of a study to an optimizer with its trials

@@ -17,8 +17,7 @@ import psutil
 import pbgi
 from pbgi.cli.job import read_job
 from pbgi.cli.storage import Storage, url_of_file
-from pbgi.cli.study import StudyBook
-from pbgi.cli.suggest import optimizer_of
+from pbgi.cli.study import JobStudy, optimizer_of
 
 # `nohup make test` has the tests ignore SIGHUP, and so would every command they start.
 HEARS_A_HANGUP = (
@@ -132,7 +131,7 @@ def assert_undisturbed(job: Any, trials: list[optuna.trial.FrozenTrial]) -> None
 def engine_trials(folder):
     """The trials of the only study in a folder, as an optimizer sees them."""
     storage = Storage(url_of_file(folder / "job.db"), create=False)
-    book = StudyBook.existing(storage, None)
-    trials = optimizer_of(book.settings, book.trials()).trials
+    study = JobStudy.existing(storage, None)
+    trials = optimizer_of(study.settings, study.trials()).trials
     storage.close()
     return trials

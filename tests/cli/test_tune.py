@@ -15,8 +15,8 @@ import pytest
 from cli_runs import ECHO, assert_sound, engine_trials, processes_with, run, start, trials_in, wait_for, write_job
 
 from pbgi.cli import main
-from pbgi.cli.outcome import Outcome
-from pbgi.cli.study import StudyBook
+from pbgi.cli.command import Outcome
+from pbgi.cli.study import JobStudy
 from pbgi.cli.tune import Tuner
 from pbgi.integrations.optuna import cost_summary
 
@@ -401,15 +401,15 @@ def test_a_seed_is_drawn_once(tmp_path, capfd):
 def test_a_result_that_was_saved_is_not_lost(tmp_path, capfd, monkeypatch):
     """The worker dies after the command ended and before the storage had the result."""
     job = write_job(tmp_path, "trials = 2\n" + ECHO)
-    finish = StudyBook.finish
+    finish = JobStudy.finish
 
     def dies(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(StudyBook, "finish", dies)
+    monkeypatch.setattr(JobStudy, "finish", dies)
     assert main(["tune", str(job)]) == 130
-    monkeypatch.setattr(StudyBook, "finish", finish)
-    monkeypatch.setattr("pbgi.cli.recovery.is_alive", lambda _: False)  # the worker is this process
+    monkeypatch.setattr(JobStudy, "finish", finish)
+    monkeypatch.setattr("pbgi.cli.running.is_alive", lambda _: False)  # the worker is this process
     capfd.readouterr()
     said, err = tune(capfd, job)
     trials = assert_sound(job, err)
@@ -421,14 +421,14 @@ def test_trials_of_other_machines_are_left_alone(tmp_path, capfd, monkeypatch):
     job = write_job(tmp_path, "trials = 3\n" + ECHO)
     elsewhere = {"machine": "another", "boot": "another", "namespace": "another"}
     monkeypatch.setattr("pbgi.cli.processes._place", lambda: elsewhere)  # and with the name of this one
-    monkeypatch.setattr(StudyBook, "finish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(JobStudy, "finish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     assert main(["tune", str(job)]) == 130
     monkeypatch.undo()
     said, _ = tune(capfd, job)
     assert said["trials"] == {"complete": 2, "failed": 0, "running": 1}
     said, _ = tune(capfd, job, "--reclaim")
     assert said["trials"]["running"] == 1  # not silent for long enough
-    monkeypatch.setattr("pbgi.cli.recovery.SILENCE", 0.0)
+    monkeypatch.setattr("pbgi.cli.running.SILENCE", 0.0)
     assert tune(capfd, job, "--reclaim")[0]["trials"]["running"] == 0
 
 
@@ -440,7 +440,7 @@ def test_a_result_of_a_trial_that_was_reclaimed_is_taken(tmp_path, capfd, monkey
     def reclaimed_first(tuner, trial, outcome):
         save(tuner, trial, outcome)
         if trial.number == 1 and not reclaimed:
-            reclaimed.append(tuner._book.finish(1, Outcome(None, 7.0, 7.0, "no sign of life", abandoned=True)))
+            reclaimed.append(tuner._study.finish(1, Outcome(None, 7.0, 7.0, "no sign of life", abandoned=True)))
 
     reclaimed = []
     monkeypatch.setattr(Tuner, "_save", reclaimed_first)

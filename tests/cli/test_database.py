@@ -14,9 +14,8 @@ from sqlalchemy.exc import (
     ProgrammingError,
 )
 
+from pbgi.cli.database import HASTE, Haste, Patience, engine_options, passes
 from pbgi.cli.errors import StorageBusyError, StorageError
-from pbgi.cli.faults import HASTE, Haste, Patience, passes
-from pbgi.cli.server import engine_options
 
 
 def sqlite_error(database, *statements, **options):
@@ -178,8 +177,8 @@ def test_other_errors(error, waits):
 
 def test_patience_ends(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("pbgi.cli.faults.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("pbgi.cli.faults.time.sleep", lambda _: None)
+    monkeypatch.setattr("pbgi.cli.database.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("pbgi.cli.database.time.sleep", lambda _: None)
     patience = Patience(60.0, 1e9, Haste())
     now[0] = 160.0
     patience.wait(StorageBusyError("locked"))
@@ -191,8 +190,8 @@ def test_patience_ends(monkeypatch):
 
 def test_haste_ends_it_sooner(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("pbgi.cli.faults.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("pbgi.cli.faults.time.sleep", lambda _: None)
+    monkeypatch.setattr("pbgi.cli.database.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("pbgi.cli.database.time.sleep", lambda _: None)
     haste = Haste()
     before = Patience(60.0, 1e9, haste)
     now[0] = 110.0

@@ -12,11 +12,10 @@ from command_line import said
 
 from pbgi.cli import main
 from pbgi.cli.job import read_job
-from pbgi.cli.overrun import Share, noted_seconds, seconds_left
 from pbgi.cli.processes import identity
+from pbgi.cli.running import Share, noted_seconds, seconds_left
 from pbgi.cli.storage import Storage, url_of_file
-from pbgi.cli.study import StudyBook
-from pbgi.cli.suggest import optimizer_of
+from pbgi.cli.study import JobStudy, optimizer_of
 from pbgi.history import TrialState
 
 PARAMETERS = "[parameters]\nx = { low = 0.0, high = 1.0 }\n"
@@ -125,9 +124,9 @@ def test_it_does_not_say_what_a_trial_costs(tmp_path):
     tune(tmp_path, sh("test $1 = 0 && exit 1; sleep 60") + "budget = 0.6\n", status=1)
     job = read_job(tmp_path / "job.toml")
     storage = Storage(url_of_file(job.database), create=False)
-    book = StudyBook.existing(storage, None)
-    optimizer = optimizer_of(book.settings, book.trials())
-    failed, ended = (trial.user_attrs["cost"] for trial in book.trials())
+    study = JobStudy.existing(storage, None)
+    optimizer = optimizer_of(study.settings, study.trials())
+    failed, ended = (trial.user_attrs["cost"] for trial in study.trials())
     storage.close()
     assert optimizer.typical_cost is None
     assert [trial.state for trial in optimizer.trials] == [TrialState.FAILED, TrialState.INTERRUPTED]

@@ -18,10 +18,9 @@ from optuna.trial import TrialState
 
 from pbgi.cli.job import read_job
 from pbgi.cli.processes import identity
-from pbgi.cli.recovery import recover
+from pbgi.cli.running import recover
 from pbgi.cli.storage import PATIENCE, Storage
-from pbgi.cli.study import StudyBook
-from pbgi.cli.suggest import hand_out
+from pbgi.cli.study import JobStudy, hand_out
 from pbgi.study import attributes
 
 # A grid of 64 points, so that no point is tried twice unless somebody has looked away.
@@ -63,14 +62,14 @@ def grid_job(tmp_path, head, marker="grid", seconds=0.0):
 def opened(server, job):
     storage = Storage(server.url, create=True)
     try:
-        yield StudyBook.of_job(read_job(job), storage)
+        yield JobStudy.of_job(read_job(job), storage)
     finally:
         storage.close()
 
 
 def trials_on(server, job):
-    with opened(server, job) as book:
-        return book.trials()
+    with opened(server, job) as study:
+        return study.trials()
 
 
 def noted(server, job, key):
@@ -138,7 +137,7 @@ def test_a_turn_whose_connection_is_cut_is_undone_and_done_again(server, tmp_pat
     """Meanwhile somebody else has had a turn: the point is chosen anew."""
     job = grid_job(tmp_path, "trials = 9\n")
     others = []
-    with opened(server, job) as book, opened(server, job) as other, plainly_connected(server) as connection:
+    with opened(server, job) as study, opened(server, job) as other, plainly_connected(server) as connection:
 
         def cut(_trials):
             if not others:
@@ -147,9 +146,9 @@ def test_a_turn_whose_connection_is_cut_is_undone_and_done_again(server, tmp_pat
                 others.append(hand_out(other, {}))
             return {}
 
-        ours = hand_out(book, {}, cut)
+        ours = hand_out(study, {}, cut)
         assert ours.params != others[0].params
-        assert [t.params for t in book.trials()] == [others[0].params, ours.params]
+        assert [t.params for t in study.trials()] == [others[0].params, ours.params]
 
 
 def lose_the_answer(monkeypatch):
@@ -171,45 +170,45 @@ def lose_the_answer(monkeypatch):
 
 
 def test_a_trial_is_handed_out_once_though_nobody_said_so(server, tmp_path, monkeypatch):
-    with opened(server, grid_job(tmp_path, "trials = 9\n")) as book:
+    with opened(server, grid_job(tmp_path, "trials = 9\n")) as study:
         lost = lose_the_answer(monkeypatch)
-        ours = hand_out(book, {})
+        ours = hand_out(study, {})
         assert lost
-        assert [trial.number for trial in book.trials()] == [ours.number] == [0]
+        assert [trial.number for trial in study.trials()] == [ours.number] == [0]
 
 
 def test_a_trial_is_taken_over_though_nobody_said_so(server, tmp_path, monkeypatch):
     job = grid_job(tmp_path, "trials = 9\n")
-    with opened(server, job) as book:
+    with opened(server, job) as study:
         dead = {**identity(os.getpid()), "start": "1"}
-        left = hand_out(book, {attributes.WORKER: dead})
+        left = hand_out(study, {attributes.WORKER: dead})
         lost = lose_the_answer(monkeypatch)
-        finished, taken_over = recover(read_job(job), book, reclaim=False)
+        finished, taken_over = recover(read_job(job), study, reclaim=False)
         assert lost
         assert (finished, [trial.number for trial in taken_over]) == ([], [left.number])
-        assert recover(read_job(job), book, reclaim=False, under_way=[left.number]) == ([], [])
+        assert recover(read_job(job), study, reclaim=False, under_way=[left.number]) == ([], [])
 
 
 def test_a_turn_is_done_as_a_whole(server, tmp_path):
     job = grid_job(tmp_path, "trials = 9\n")
-    with opened(server, job) as book:
-        trial = hand_out(book, {})
+    with opened(server, job) as study:
+        trial = hand_out(study, {})
 
         def breaks():
-            book.set_note(trial.number, "note", 1)
+            study.set_note(trial.number, "note", 1)
             raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):
-            book.exclusively(breaks)
-        assert "note" not in book.trials()[0].user_attrs
-        book.exclusively(lambda: book.set_note(trial.number, "note", 2))
+            study.exclusively(breaks)
+        assert "note" not in study.trials()[0].user_attrs
+        study.exclusively(lambda: study.set_note(trial.number, "note", 2))
         assert trials_on(server, job)[0].user_attrs["note"] == 2
 
 
 def test_limits_of_connections(server, tmp_path):
     with (
-        opened(server, grid_job(tmp_path, "trials = 9\n")) as book,
-        book.storage.backend.engine.connect() as connection,
+        opened(server, grid_job(tmp_path, "trials = 9\n")) as study,
+        study.storage.backend.engine.connect() as connection,
     ):
         shown = {
             name: connection.execute(sqlalchemy.text(f"SHOW {name}")).scalar()

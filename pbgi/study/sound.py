@@ -1,4 +1,4 @@
-"""Trials as this command line writes them: what the storage hands back is checked before anything is made of it.
+"""Whether trials are as the sampler and the command line write them: what a storage hands back is checked first.
 
 A storage is a file or a server that others may write to, and disks fail. A row of another type must not end in a
 traceback, in a wrong charge or in a path that leads out of the folder of the trials.
@@ -6,51 +6,50 @@ traceback, in a wrong charge or in a path that leads out of the folder of the tr
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.cli.errors import DamagedError, shortened
 from pbgi.study import attributes
 from pbgi.study.suggestion import suggestion_of
 
 _TOKEN = re.compile(r"[0-9a-f]{1,64}")
 
 
-def require_sound(trials: Sequence[FrozenTrial]) -> Sequence[FrozenTrial]:
-    """The trials of a study.
-
-    Raises:
-        DamagedError: One holds what this command line, or Optuna, would not have written.
-    """
-    for position, trial in enumerate(trials):
-        if type(trial.number) is not int or trial.number != position:
-            raise DamagedError(f"numbers of trials must be 0, 1, 2, ...; got {trial.number!r} at position {position}")
-        if trial.state is TrialState.COMPLETE and not (trial.values and all(map(_is_value, trial.values))):
-            raise DamagedError(f"trial {position} is complete and must have a number as its value; got {trial.values}")
-        for key, (rule, holds) in NOTES.items():
-            notes = trial.system_attrs if key == attributes.TRIAL else trial.user_attrs
-            if notes.get(key) is not None and not holds(notes[key]):
-                raise DamagedError(shortened(f"{key} of trial {position} must be {rule}; got {notes[key]!r}"))
-        _require_params(trial)
-    return trials
+def fault_in(trials: Sequence[FrozenTrial]) -> str | None:
+    """The first thing that neither this package nor Optuna would have written; None if there is none."""
+    return next(chain.from_iterable(_faults(n, trial) for n, trial in enumerate(trials)), None)
 
 
-def _require_params(trial: FrozenTrial) -> None:
+def _faults(position: int, trial: FrozenTrial) -> Iterator[str]:
+    """In an order in which each check may rely on the ones before it."""
+    if type(trial.number) is not int or trial.number != position:
+        yield f"numbers of trials must be 0, 1, 2, ...; got {trial.number!r} at position {position}"
+    if trial.state is TrialState.COMPLETE and not (trial.values and all(map(_is_value, trial.values))):
+        yield f"trial {position} is complete and must have a number as its value; got {trial.values}"
+    for key, (rule, holds) in NOTES.items():
+        notes = trial.system_attrs if key == attributes.TRIAL else trial.user_attrs
+        if notes.get(key) is not None and not holds(notes[key]):
+            yield f"{key} of trial {position} must be {rule}; got {notes[key]!r}"
+    yield from _faults_of_params(trial)
+
+
+def _faults_of_params(trial: FrozenTrial) -> Iterator[str]:
     try:
         suggestion = suggestion_of(trial)
     except TypeError as error:
-        raise DamagedError(f"{attributes.TRIAL} of trial {trial.number} must be what was suggested; {error}") from None
+        yield f"{attributes.TRIAL} of trial {trial.number} must be what was suggested; {error}"
+        return
     for name, distribution in trial.distributions.items():
         if not isinstance(distribution, CategoricalDistribution) and type(trial.params[name]) not in (int, float):
-            rule = f"parameter {name!r} of trial {trial.number} must be a number"
-            raise DamagedError(shortened(f"{rule}; got {trial.params[name]!r}"))
+            yield f"parameter {name!r} of trial {trial.number} must be a number; got {trial.params[name]!r}"
     # A trial of ours is added with its parameters at once.
     missing = [] if suggestion is None else [name for name in suggestion.params if name not in trial.params]
     if missing and attributes.TOKEN in trial.user_attrs:
-        raise DamagedError(f"trial {trial.number} must have the parameters suggested for it; {missing[0]!r} is missing")
+        yield f"trial {trial.number} must have the parameters suggested for it; {missing[0]!r} is missing"
 
 
 def _is_value(value: object) -> bool:
