@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from pbgi.botorch.policies import BOTORCH_POLICIES
-from pbgi.plain import Value, to_plain
+from pbgi.serialization import Value, to_plain
 
 KEY_DIGITS = 16  # of a hash in hexadecimal: two of a million runs share them with a probability of 3e-8
 

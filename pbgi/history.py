@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 from pbgi.checks import check_charge, check_cost, check_value, set_fields
 from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
 from pbgi.notes import Note
-from pbgi.plain import Value, plain_value, require_fields
+from pbgi.serialization import Value, plain_value, require_fields
 
 
 class TrialState(StrEnum):
@@ -233,13 +233,13 @@ class History:
         """
         return self._end_without_value(TrialState.INTERRUPTED, number, cost, message, charge)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, Any]:
         """The history as plain JSON values."""
         return {"trials": [asdict(t) | {"params": dict(t.params), "state": t.state.value} for t in self._trials]}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "History":
-        """The history that `to_json` wrote.
+    def from_plain(cls, data: Mapping[str, Any]) -> "History":
+        """The history that `to_plain` wrote.
 
         Raises:
             InvalidInputError: Something else was found; the message names the trial and the field.

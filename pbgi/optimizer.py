@@ -19,9 +19,9 @@ from pbgi.gp.config import GPConfig
 from pbgi.history import WITHOUT_VALUE, History, Trial
 from pbgi.model import ModelKind
 from pbgi.parameter import Parameter
-from pbgi.plain import Value
 from pbgi.policy import Policy
 from pbgi.prediction import Prediction, Recommendation, predict, recommend
+from pbgi.serialization import Value
 from pbgi.settings import Settings
 from pbgi.snapshot import cost_of
 from pbgi.space import Space

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from pbgi.arrays import Floats
 from pbgi.checks import as_float, checks_arguments, is_real, refuse_unknown_arguments, set_fields, unboxed
 from pbgi.errors import InvalidInputError
-from pbgi.plain import Value, plain_value
+from pbgi.serialization import Value, plain_value
 
 # A log level is found again while the rounding of (b + k) log(1 + k/b) stays below half a level (see `Integer`): 2^40
 # levels leave a factor of ten in the worst case.

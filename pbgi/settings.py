@@ -12,8 +12,8 @@ from pbgi.cost import Cost, KnownCost, LearnedCost, UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.gp.config import GammaPrior, GPConfig, Hyperparameters, LogNormalPrior
 from pbgi.model import ModelKind, require_model
-from pbgi.plain import from_plain, to_plain
 from pbgi.policy import PBGI, PBGID, POLICIES, Policy
+from pbgi.serialization import from_plain, to_plain
 from pbgi.space import Space
 from pbgi.startup import default_n_startup
 from pbgi.stopping import STOP_RULES, AnyOf, BudgetSpent, GittinsStop, StopRule, rules_of

@@ -20,7 +20,7 @@ from pbgi.arrays import Bools, Floats
 from pbgi.checks import set_fields, unboxed
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter, levels_of
-from pbgi.plain import Value, plain_value, require_fields
+from pbgi.serialization import Value, plain_value, require_fields
 
 # Levels worth listing; those of a finer integer are computed where they are needed.
 MAX_GRID = 1024
@@ -28,7 +28,7 @@ MAX_GRID = 1024
 ROUNDING = 1e-9
 
 
-# What `to_json` writes of each kind, and all that `from_json` accepts.
+# What `to_plain` writes of each kind, and all that `from_plain` accepts.
 _KINDS: dict[str, tuple[type, tuple[str, ...]]] = {
     "float": (Float, ("low", "high", "log")),
     "integer": (Integer, ("low", "high", "log", "step")),
@@ -141,13 +141,13 @@ class Space:
         """Whether a parameter has finitely many values."""
         return levels_of(self._all[name]) is not None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, Any]:
         """The space as plain JSON values. A list, since the order of the parameters is part of the space."""
         return {"parameters": [_write(name, value) for name, value in self.parameters.items()]}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Space":
-        """The space that `to_json` wrote; anything else is refused."""
+    def from_plain(cls, data: Mapping[str, Any]) -> "Space":
+        """The space that `to_plain` wrote; anything else is refused."""
         require_fields("space", data, ("parameters",))
         if not isinstance(data["parameters"], list):
             raise InvalidInputError(f"parameters of a space must be a list; got {data['parameters']!r}")
@@ -170,7 +170,7 @@ class Space:
 
     @cached_property
     def _text(self) -> str:
-        return json.dumps(self.to_json())
+        return json.dumps(self.to_plain())
 
     def _in_cube(self, X: ArrayLike, ndim: int | None = None) -> Floats:
         """A fresh array of unit points: shape checked, rounding at the faces undone."""

@@ -14,8 +14,8 @@ from pbgi.cost import WARINESS, Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.history import History, Trial, TrialState, in_state, total_charged, total_reserved
 from pbgi.model import ModelKind
-from pbgi.plain import require_fields
 from pbgi.policy import Policy
+from pbgi.serialization import require_fields
 from pbgi.settings import DIRECTIONS, FIELDS, Settings, require_direction
 from pbgi.space import Space
 
@@ -151,8 +151,8 @@ class RunState:
 
     def to_json(self) -> str:
         """All of it as JSON text; functions (known costs) and models of other making must be given again."""
-        where = {"space": self.space.to_json(), "direction": self.direction}
-        history = History(self.trials).to_json()
+        where = {"space": self.space.to_plain(), "direction": self.direction}
+        history = History(self.trials).to_plain()
         return json.dumps({"format": FORMAT, **where, **self.settings.to_plain(), "history": history}, allow_nan=False)
 
     @classmethod
@@ -169,8 +169,8 @@ class RunState:
             raise InvalidInputError(
                 f"format must be {FORMAT}; got {data['format']!r}; it was written by another version"
             )
-        space, settings = Space.from_json(data["space"]), Settings.from_plain(data, cost, policy, model)
-        return cls.of(space, data["direction"], settings, History.from_json(data["history"]).trials)
+        space, settings = Space.from_plain(data["space"]), Settings.from_plain(data, cost, policy, model)
+        return cls.of(space, data["direction"], settings, History.from_plain(data["history"]).trials)
 
 
 def mean(costs: Sequence[float]) -> float | None:

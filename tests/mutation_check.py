@@ -20,7 +20,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FILES = tuple(f"{name}.py" for name in "command errors job private processes report running scripts storage study toml_file tune".split())
+FILES = (
+    "command.py",
+    "errors.py",
+    "job.py",
+    "private.py",
+    "processes.py",
+    "report.py",
+    "running.py",
+    "scripts.py",
+    "storage.py",
+    "study.py",
+    "toml_file.py",
+    "tune.py",
+)
 TESTS = [path.relative_to(ROOT) for path in sorted((ROOT / "tests" / "cli").glob("test_*.py"))]
 COPIED = ("pbgi", "tests", "docs", "examples", "pyproject.toml", "README.md")
 SWITCH = '''"""Made by tests/mutation_check.py."""

@@ -25,7 +25,7 @@ from pbgi.gp.fit import fit_gp
 from pbgi.gp.posterior import GP
 from pbgi.gp.trend import fit_trend
 from pbgi.parameter import Categorical, Float, Integer
-from pbgi.plain import from_plain, to_plain
+from pbgi.serialization import from_plain, to_plain
 from pbgi.space import Space
 
 POWERS = [1.0, -1.0, -0.3, 0.0]

@@ -49,7 +49,7 @@ records = st.dictionaries(st.text(max_size=5), finite | st.lists(finite, max_siz
 
 
 def through_json(history: History) -> History:
-    return History.from_json(json.loads(json.dumps(history.to_json(), allow_nan=False)))
+    return History.from_plain(json.loads(json.dumps(history.to_plain(), allow_nan=False)))
 
 
 def exact_sum(numbers: list[float]) -> float:
@@ -68,11 +68,11 @@ class AgainstDicts(RuleBasedStateMachine):
         return data.draw(st.integers(0, len(self.model) - 1) if self.model else st.just(0))
 
     def refused(self, error, method, *args):
-        before = self.history.to_json()
+        before = self.history.to_plain()
         with pytest.raises(error) as caught:
             method(*args)
         assert isinstance(caught.value, PbgiError)
-        assert json.dumps(self.history.to_json()) == json.dumps(before)
+        assert json.dumps(self.history.to_plain()) == json.dumps(before)
 
     @rule(params=params, predicted_cost=costs, record=records)
     def add_running(self, params, predicted_cost, record):
@@ -176,7 +176,7 @@ class AgainstDicts(RuleBasedStateMachine):
 
     @invariant()
     def trials_are_those_of_the_model(self):
-        assert json.dumps(self.history.to_json()) == json.dumps({"trials": self.model})
+        assert json.dumps(self.history.to_plain()) == json.dumps({"trials": self.model})
         for state, trials in (
             ("running", self.history.running),
             ("complete", self.history.completed),
@@ -453,13 +453,13 @@ FAILED = RUNNING | {"number": 2, "state": "failed", "message": "killed"}
 
 
 def test_json_as_written():
-    history = History.from_json({"trials": [RUNNING, COMPLETE, FAILED]})
+    history = History.from_plain({"trials": [RUNNING, COMPLETE, FAILED]})
     assert (history.spent, history.reserved) == (5.0, 2.0)
-    assert history.to_json() == {"trials": [RUNNING, COMPLETE, FAILED]}
-    whole = History.from_json({"trials": [RUNNING, COMPLETE | {"value": 1, "cost": 3}]})
+    assert history.to_plain() == {"trials": [RUNNING, COMPLETE, FAILED]}
+    whole = History.from_plain({"trials": [RUNNING, COMPLETE | {"value": 1, "cost": 3}]})
     assert type(whole.trial(1).value) is type(whole.trial(1).cost) is float
     before_charges = [{f: trial[f] for f in FIELDS if f != "charge"} for trial in (RUNNING, COMPLETE, FAILED)]
-    assert History.from_json({"trials": before_charges}) == history
+    assert History.from_plain({"trials": before_charges}) == history
 
 
 @pytest.mark.parametrize(
@@ -509,7 +509,7 @@ def test_json_as_written():
 )
 def test_json_is_checked(trials, said):
     with pytest.raises(InvalidInputError) as caught:
-        History.from_json({"trials": trials})
+        History.from_plain({"trials": trials})
     assert said in str(caught.value)
 
 
@@ -523,5 +523,5 @@ def test_json_is_checked(trials, said):
 )
 def test_json_of_something_else(data, said):
     with pytest.raises(InvalidInputError) as caught:
-        History.from_json(data)
+        History.from_plain(data)
     assert said in str(caught.value)

@@ -27,7 +27,6 @@ from pbgi.cost import KnownCost, LearnedCost
 from pbgi.gp.config import GPConfig
 from pbgi.history import History
 from pbgi.parameter import Categorical, Float, Integer
-from pbgi.plain import from_plain, to_plain
 from pbgi.policy import (
     EI,
     EIPC,
@@ -42,6 +41,7 @@ from pbgi.policy import (
     Thompson,
 )
 from pbgi.search.maximize import build_pool
+from pbgi.serialization import from_plain, to_plain
 from pbgi.space import Space
 
 ALL = [

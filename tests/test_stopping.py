@@ -20,7 +20,7 @@ from engine_fixtures import (
 from pbgi import InvalidInputError
 from pbgi.cost import KnownCost, LearnedCost
 from pbgi.history import History
-from pbgi.plain import from_plain, to_plain
+from pbgi.serialization import from_plain, to_plain
 from pbgi.stopping import (
     STOP_RULES,
     AnyOf,

@@ -39,7 +39,7 @@ from pbgi.cli.job import Job, environment_of, filled, names_in, price_of_second,
 from pbgi.cli.private import for_commands, make_folder, open_private, tail, write_json
 from pbgi.cli.processes import Guard, kill_strays, signal_group
 from pbgi.errors import InvalidInputError
-from pbgi.plain import Value
+from pbgi.serialization import Value
 
 # Outcomes ------------------------------------------------------------------------------------------------------------
 

@@ -32,8 +32,8 @@ from pbgi.cli.processes import FOLDER_VARIABLE
 from pbgi.cli.toml_file import TomlFile
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
-from pbgi.plain import Value, plain_value
 from pbgi.policy import POLICIES, Policy
+from pbgi.serialization import Value, plain_value
 from pbgi.settings import DIRECTIONS
 from pbgi.space import Space
 

@@ -27,8 +27,8 @@ from pbgi.errors import InvalidInputError, UnknownTrialError
 from pbgi.history import Trial
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import STEP_ROUNDING, Float, Integer, Parameter
-from pbgi.plain import Value
 from pbgi.prediction import Recommendation
+from pbgi.serialization import Value
 from pbgi.space import Space
 from pbgi.stopping import StopReason
 from pbgi.study import attributes

@@ -14,9 +14,9 @@ from pbgi.errors import InvalidInputError
 from pbgi.model import last_noted
 from pbgi.notes import VALUE_MODEL
 from pbgi.optimizer import Optimizer
-from pbgi.plain import Value
 from pbgi.prediction import INTERVAL_Z
 from pbgi.search import build_pool
+from pbgi.serialization import Value
 
 N_ALONG = 41
 N_SPREAD, N_INCUMBENTS = 512, 3

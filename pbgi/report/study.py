@@ -21,9 +21,9 @@ from pbgi.history import Trial
 from pbgi.integrations.optuna import PBGISampler
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Categorical, Float, Parameter
-from pbgi.plain import Value, plain_value
 from pbgi.report.subject import Subject
 from pbgi.report.wording import text
+from pbgi.serialization import Value, plain_value
 from pbgi.settings import Settings
 from pbgi.stopping import BudgetSpent, NothingLeft, Situation, StopReason
 from pbgi.study import attributes

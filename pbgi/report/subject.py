@@ -18,11 +18,11 @@ from pbgi.history import Trial, TrialState
 from pbgi.notes import COST_SCALE
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Parameter
-from pbgi.plain import Value
 from pbgi.policy import PBGI
 from pbgi.prediction import Recommendation
 from pbgi.report.beliefs import Beliefs, beliefs_of
 from pbgi.report.outlook import Outlook, outlook_of
+from pbgi.serialization import Value
 from pbgi.settings import DIRECTIONS, Settings
 from pbgi.stopping import GittinsStop, StopReason, rules_of
 

@@ -15,8 +15,8 @@ from typing import Any
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial, TrialState
 from pbgi.optimizer import Optimizer
-from pbgi.plain import Value, require_fields
 from pbgi.run.log import LOG
+from pbgi.serialization import Value, require_fields
 
 FORMAT = 1
 FIELDS = ("format", "x0", "points", "has_own_unit", "optimizer")

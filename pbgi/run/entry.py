@@ -15,7 +15,6 @@ from pbgi.history import TrialState
 from pbgi.model import ModelKind
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Parameter
-from pbgi.plain import Value
 from pbgi.policy import Policy
 from pbgi.run.checkpoint import Beginning, Checkpoint
 from pbgi.run.ending import Failures
@@ -25,6 +24,7 @@ from pbgi.run.loop import Callback, Run
 from pbgi.run.progress import Progress
 from pbgi.run.result import Result
 from pbgi.run.starting_points import StartingPoint, read_points, tell_known
+from pbgi.serialization import Value
 from pbgi.space import Space
 from pbgi.stopping import StopRule
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from pbgi.errors import InvalidInputError, StopRun
-from pbgi.plain import Value
+from pbgi.serialization import Value
 
 Function = Callable[[dict[str, Value]], Any]
 

@@ -6,8 +6,8 @@ from typing import Any
 from pbgi.errors import MissingPackageError
 from pbgi.history import Trial
 from pbgi.optimizer import Optimizer
-from pbgi.plain import Value
 from pbgi.prediction import Recommendation
+from pbgi.serialization import Value
 from pbgi.stopping import StopReason
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 from pbgi.checks import check_cost, check_value
 from pbgi.errors import InvalidInputError
 from pbgi.optimizer import Optimizer
-from pbgi.plain import Value
+from pbgi.serialization import Value
 from pbgi.space import Space
 
 Params: TypeAlias = Mapping[str, Value]

@@ -18,7 +18,7 @@ from pbgi.gp.config import GPConfig
 from pbgi.history import Trial, TrialState
 from pbgi.notes import Note
 from pbgi.optimizer import Optimizer
-from pbgi.plain import Value
+from pbgi.serialization import Value
 from pbgi.settings import Settings
 from pbgi.space import Space
 from pbgi.study import attributes

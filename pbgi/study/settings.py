@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pbgi.plain import from_plain, require_fields, to_plain
 from pbgi.policy import PBGI, POLICIES, Policy
+from pbgi.serialization import from_plain, require_fields, to_plain
 from pbgi.settings import Settings, require_direction
 from pbgi.space import Space
 from pbgi.stopping import GittinsStop, MaxTrials, StopRule
@@ -43,13 +43,13 @@ class StudySettings:
     def to_plain(self) -> dict[str, Any]:
         """As JSON."""
         plain = {name: getattr(self, name) for name in FIELDS}
-        return plain | {"space": self.space.to_json(), "policy": to_plain(self.policy)}
+        return plain | {"space": self.space.to_plain(), "policy": to_plain(self.policy)}
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> "StudySettings":
         """What `to_plain` wrote, checked."""
         require_fields("settings of the study", data, FIELDS)
-        read = {"space": Space.from_json(data["space"]), "policy": from_plain("policy", data["policy"], POLICIES)}
+        read = {"space": Space.from_plain(data["space"]), "policy": from_plain("policy", data["policy"], POLICIES)}
         return cls(**{**data, **read})
 
     @property

@@ -23,7 +23,7 @@ from optuna.trial import FrozenTrial, TrialState
 from pbgi.cost import Cost, KnownCost, LearnedCost
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
-from pbgi.plain import Value
+from pbgi.serialization import Value
 from pbgi.space import Space
 
 ROUNDING = 1e-8  # how far from a whole number of steps a value may be; as in Optuna

@@ -47,7 +47,7 @@ from pbgi.cost import KnownCost, LearnedCost
 from pbgi.gp.config import GPConfig
 from pbgi.history import History
 from pbgi.parameter import Integer
-from pbgi.plain import from_plain, to_plain
+from pbgi.serialization import from_plain, to_plain
 from pbgi.space import Space
 
 TINY = {"n_raw_samples_per_dimension": 6, "n_restarts_per_dimension": 1, "n_iterations": 8}

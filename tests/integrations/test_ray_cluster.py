@@ -54,9 +54,9 @@ def saved(folder):
     text = files[-1].read_text() if files else ""
     if not text.endswith("}"):  # Ray is writing it
         return {}
-    books = json.loads(text)["books"]
-    trials = books["optimizer"]["history"]["trials"]
-    return {trial_id: trials[entry["number"]] for trial_id, entry in books["trials"].items()}
+    experiment = json.loads(text)["experiment"]
+    trials = experiment["optimizer"]["history"]["trials"]
+    return {trial_id: trials[entry["number"]] for trial_id, entry in experiment["trials"].items()}
 
 
 def point(trial):

@@ -171,7 +171,7 @@ def test_a_failed_trial_is_charged_what_it_had_cost():
 
 def test_a_trial_that_failed_in_silence_is_charged_its_time(monkeypatch):
     clock = [100.0]
-    monkeypatch.setattr("pbgi.integrations.ray.books.now", lambda: clock[0])
+    monkeypatch.setattr("pbgi.integrations.ray.experiment.now", lambda: clock[0])
     searcher = search(cost="time_total_s", budget=50.0)
     searcher.suggest("a")
     clock[0] += 7.0
@@ -182,7 +182,7 @@ def test_a_trial_that_failed_in_silence_is_charged_its_time(monkeypatch):
 def test_but_no_more_than_was_expected(monkeypatch):
     """The clock also counts the wait for a processor."""
     clock = [100.0]
-    monkeypatch.setattr("pbgi.integrations.ray.books.now", lambda: clock[0])
+    monkeypatch.setattr("pbgi.integrations.ray.experiment.now", lambda: clock[0])
     searcher = search(cost="time_total_s", budget=50.0)
     config = searcher.suggest("a")
     searcher.on_trial_complete("a", {"loss": loss(config), "time_total_s": 2.0})
@@ -405,7 +405,7 @@ def test_a_new_experiment_ends_what_an_earlier_one_left_running(tmp_path):
 
 def test_a_trial_that_ray_has_forgotten_is_given_up(tmp_path, monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr("pbgi.integrations.ray.books.now", lambda: clock[0])
+    monkeypatch.setattr("pbgi.integrations.ray.experiment.now", lambda: clock[0])
     searcher = search(budget=3.2)
     play(searcher, "ab")
     config = searcher.suggest("lost")
@@ -442,10 +442,14 @@ def test_a_known_price_is_given_again(tmp_path):
         (lambda saved: json.dumps(saved | {"format": 2}), "format of a saved search must be 1; got 2"),
         (lambda saved: json.dumps(saved | {"mode": "up"}), "mode must be 'min' or 'max'"),
         (lambda saved: json.dumps(saved | {"space": []}), "space must be a list of 2 parameters"),
-        (lambda saved: json.dumps(saved | {"books": {}}), "books must have exactly"),
+        (lambda saved: json.dumps(saved | {"experiment": {}}), "experiment must have exactly"),
         (
             lambda saved: json.dumps(
-                saved | {"books": saved["books"] | {"trials": {"a": saved["books"]["trials"]["a"] | {"number": 99}}}}
+                saved
+                | {
+                    "experiment": saved["experiment"]
+                    | {"trials": {"a": saved["experiment"]["trials"]["a"] | {"number": 99}}}
+                }
             ),
             "number of trial 'a' must be one of the 7 trials; got 99",
         ),

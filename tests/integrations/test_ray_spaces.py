@@ -86,7 +86,7 @@ def test_nested_configurations_there_and_back():
 
 def test_a_space_survives_json():
     space = SearchSpace.of({**NESTED, "q": tune.quniform(0, 1, 0.25), "objects": tune.choice([[1], [2]])})
-    again = SearchSpace.from_json(space.to_json(), pbgi.Space.from_json(space.space.to_json()))
+    again = SearchSpace.from_plain(space.to_plain(), pbgi.Space.from_plain(space.space.to_plain()))
     again.require_like(space)
     assert again.axes["q"].from_engine(3) == 0.75
     with pytest.raises(pbgi.InvalidInputError, match="choices of parameter 'objects' must be given again"):

@@ -15,7 +15,7 @@ from typing import Any
 
 from pbgi.checks import check_cost
 from pbgi.errors import InvalidInputError
-from pbgi.plain import require_fields
+from pbgi.serialization import require_fields
 
 SECONDS = "time_total_s"
 # Names under which Ray says how long an attempt has been going on, in seconds and in reports.
@@ -54,13 +54,13 @@ class Meter:
         begun_at = _begun_at(result, name, cost, self.latest) if is_new_attempt else self.latest
         return Meter(cost, self.lost + max(self.latest - begun_at, 0.0), seconds)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, Any]:
         """As plain JSON values."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, where: str, data: Any) -> "Meter":
-        """The meter that `to_json` wrote."""
+    def from_plain(cls, where: str, data: Any) -> "Meter":
+        """The meter that `to_plain` wrote."""
         require_fields(where, data, FIELDS)
         latest, lost, seconds = (data[name] for name in FIELDS)
         if type(lost) is not float or not 0.0 <= lost < math.inf:

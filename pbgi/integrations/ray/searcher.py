@@ -1,9 +1,9 @@
 """The searcher: Ray Tune's questions, answered by an optimizer.
 
 Tune asks for a configuration whenever there is room for a trial (`suggest`), and says what trials report
-(`on_trial_result`) and how they end (`on_trial_complete`). What there is to remember is in the books (`books`); this
+(`on_trial_result`) and how they end (`on_trial_complete`). What there is to remember is in `experiment.py`; this
 module translates names, spaces and files. Tune saves the searcher with the experiment, as JSON, and restores it in
-`Tuner.restore`; what Ray itself pickles of a searcher holds the books as that same JSON text.
+`Tuner.restore`; what Ray itself pickles of a searcher holds the experiment as that same JSON text.
 """
 
 import json
@@ -22,18 +22,18 @@ from pbgi.checks import refuse_unknown_arguments
 from pbgi.cost import Cost
 from pbgi.errors import InvalidInputError
 from pbgi.gp.config import GPConfig
-from pbgi.integrations.ray.books import Books
+from pbgi.integrations.ray.experiment import Experiment
 from pbgi.integrations.ray.meter import SECONDS
 from pbgi.integrations.ray.settings import SearchSettings, agreed, check_metric, check_mode
 from pbgi.integrations.ray.spaces import Config, SearchSpace
 from pbgi.optimizer import Optimizer
-from pbgi.plain import require_fields
 from pbgi.policy import Policy
+from pbgi.serialization import require_fields
 from pbgi.settings import Settings
 from pbgi.stopping import StopReason, StopRule
 
 FORMAT = 1
-FIELDS = ("format", "identity", "metric", "mode", "space", "books")
+FIELDS = ("format", "identity", "metric", "mode", "space", "experiment")
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -99,12 +99,12 @@ class PBGISearch(Searcher):
         self._settings, self._own_space, self._points = settings, own_space, list(points)
         self._named, self._turned = metric, mode
         self._space: SearchSpace | None = None if own_space is None else SearchSpace.of(own_space)
-        self._books: Books | None = None
+        self._experiment: Experiment | None = None
         self._identity = uuid4().hex
         _IN_USE[self._identity] = self
 
     def _begin(self) -> None:
-        self._books = self._settings.fresh_books(self._space_so_far, str(self._turned), self._points)
+        self._experiment = self._settings.fresh_experiment(self._space_so_far, str(self._turned), self._points)
 
     # What is known ---------------------------------------------------------------------------------------------------
 
@@ -141,22 +141,22 @@ class PBGISearch(Searcher):
     @property
     def stop_reason(self) -> StopReason | None:
         """Why the search is over: its budget is spent, or nothing runs and nothing should begin; None if it is not."""
-        return None if self._books is None else self._books.ended()
+        return None if self._experiment is None else self._experiment.ended()
 
     def is_spent_by(self, trial_id: str, result: Mapping[str, Any]) -> bool:
         """Whether the budget is spent if a trial reports this."""
-        return self._books is not None and self._books.is_spent_by(trial_id, result)
+        return self._experiment is not None and self._experiment.is_spent_by(trial_id, result)
 
     @property
-    def _ready(self) -> Books:
-        if self._books is None:
+    def _ready(self) -> Experiment:
+        if self._experiment is None:
             lacking = "mode" if self._space is not None else "space"
             way_out = "give it to PBGISearch, or param_space to tune.Tuner and metric and mode to tune.TuneConfig"
             raise InvalidInputError(f"{lacking} must be known before the search begins; got None; {way_out}")
-        return self._books
+        return self._experiment
 
     def _space_so_far(self) -> SearchSpace:
-        assert self._space is not None  # noqa: S101 (for the type checker: there are no books without)
+        assert self._space is not None  # noqa: S101 (for the type checker: there is no experiment without)
         return self._space
 
     # What Tune asks and says -----------------------------------------------------------------------------------------
@@ -176,32 +176,32 @@ class PBGISearch(Searcher):
         named, turned = agreed("metric", self._named, metric), agreed("mode", self._turned, mode)
         if self._own_space is None:
             given = SearchSpace.of(config)
-            if self._books is not None:
+            if self._experiment is not None:
                 given.require_like(self._space_so_far())
             self._space = given
         self._named, self._turned = named, turned
-        if self._books is not None:
-            self._books.fail_running("left running by an earlier experiment")
+        if self._experiment is not None:
+            self._experiment.fail_running("left running by an earlier experiment")
         elif turned is not None:
             self._begin()
         return self._own_space is None
 
     def suggest(self, trial_id: str) -> Config | str | None:  # type: ignore[override]
         """A configuration for a trial; None: not now; `Searcher.FINISHED`: not any more."""
-        books = self._ready
+        experiment = self._ready
         _IN_USE[self._identity] = self
-        if trial_id not in books:
-            reason = books.why_not()
-            if reason is not None and books.n_running:
-                books.give_up_lost()
+        if trial_id not in experiment:
+            reason = experiment.why_not()
+            if reason is not None and experiment.n_running:
+                experiment.give_up_lost()
                 return None  # what runs may cost less than is held for it, and may change what is worth its price
             if reason is not None:
                 _LOGGER.info("Search ended: %s", reason.message)
                 return Searcher.FINISHED
-            books.hand_out(trial_id)
+            experiment.hand_out(trial_id)
         # What is constant in a param_space Tune adds by itself.
         has_own = self._own_space is not None
-        return self._space_so_far().from_engine(books.trial(trial_id).params, with_constants=has_own)
+        return self._space_so_far().from_engine(experiment.trial(trial_id).params, with_constants=has_own)
 
     def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
         """Note what a trial has cost so far.
@@ -217,15 +217,15 @@ class PBGISearch(Searcher):
         """Record how a trial ended: by the value it reported last, or failed. Its cost so far is charged either way."""
         if not self._knows(trial_id, result or {}):
             return
-        books, value = self._ready, (result or {}).get(str(self.metric))
+        experiment, value = self._ready, (result or {}).get(str(self.metric))
         if result:
-            books.report(trial_id, result, value)
+            experiment.report(trial_id, result, value)
         if error:
-            books.fail(trial_id, "failed in Ray Tune")
+            experiment.fail(trial_id, "failed in Ray Tune")
         elif result:
-            books.complete(trial_id, value)
+            experiment.complete(trial_id, value)
         else:
-            books.leave(trial_id)
+            experiment.leave(trial_id)
 
     def add_evaluated_point(
         self,
@@ -253,18 +253,18 @@ class PBGISearch(Searcher):
 
     def _knows(self, trial_id: str, result: Mapping[str, Any]) -> bool:
         """Whether something can be recorded of a trial; one that Ray runs again is taken up first."""
-        books = self._ready
-        if trial_id in books:
-            if not books.is_running(trial_id) and result and books.is_news(trial_id, result):
-                books.take_up(trial_id, books.trial(trial_id).params)
-            return books.is_running(trial_id)
+        experiment = self._ready
+        if trial_id in experiment:
+            if not experiment.is_running(trial_id) and result and experiment.is_news(trial_id, result):
+                experiment.take_up(trial_id, experiment.trial(trial_id).params)
+            return experiment.is_running(trial_id)
         try:
             axes = self._space_so_far().axes.items()
             point = {name: axis.to_engine(result[f"config/{name}"]) for name, axis in axes}
         except (KeyError, InvalidInputError):
             _LOGGER.warning("Trial %s is not one of this search and is left out: it is not charged.", trial_id)
             return False
-        books.take_up(trial_id, point)
+        experiment.take_up(trial_id, point)
         return True
 
     def _require_cost(self, result: Mapping[str, Any]) -> None:
@@ -293,10 +293,10 @@ class PBGISearch(Searcher):
 
     def _to_json(self) -> str:
         saved = {"format": FORMAT, "identity": self._identity, "metric": self._named, "mode": self._turned}
-        if self._books is None:
-            return json.dumps(saved | {"space": None, "books": None})
-        space = self._space_so_far().to_json()
-        return json.dumps(saved | {"space": space, "books": self._books.to_json()}, allow_nan=False)
+        if self._experiment is None:
+            return json.dumps(saved | {"space": None, "experiment": None})
+        space = self._space_so_far().to_plain()
+        return json.dumps(saved | {"space": space, "experiment": self._experiment.to_plain()}, allow_nan=False)
 
     def _load(self, text: str) -> None:
         try:
@@ -308,21 +308,21 @@ class PBGISearch(Searcher):
             raise InvalidInputError(f"format of a saved search must be {FORMAT}; got {saved['format']!r}")
         check_metric(saved["metric"])
         check_mode(saved["mode"])
-        if saved["books"] is not None:
-            self._take(saved["books"], saved["space"])
+        if saved["experiment"] is not None:
+            self._take(saved["experiment"], saved["space"])
         self._named, self._turned, self._identity = saved["metric"], saved["mode"], saved["identity"]
         _IN_USE[self._identity] = self
 
     def _take(self, saved: Any, saved_space: Any) -> None:
-        """Take over books, checked before anything changes."""
-        books = self._settings.saved_books(saved, self._space_so_far)
-        space = SearchSpace.from_json(saved_space, books.optimizer.space)
+        """Take over a saved experiment, checked before anything changes."""
+        experiment = self._settings.saved_experiment(saved, self._space_so_far)
+        space = SearchSpace.from_plain(saved_space, experiment.optimizer.space)
         if self._space is not None:
             self._space.require_like(space)
-        self._books, self._space = books, self._space or space
+        self._experiment, self._space = experiment, self._space or space
 
     def __getstate__(self) -> dict[str, Any]:
-        """For Ray's pickles: what it was made of, and the books as JSON text."""
+        """For Ray's pickles: what it was made of, and the experiment as JSON text."""
         made_of = (self._settings, self._own_space, self._points, self._named, self._turned)
         return {"made_of": made_of, "space": self._space, "saved": self._to_json()}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from pbgi.cost import Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError
-from pbgi.integrations.ray.books import Books
+from pbgi.integrations.ray.experiment import Experiment
 from pbgi.integrations.ray.spaces import SearchSpace
 from pbgi.optimizer import Optimizer
 from pbgi.settings import Settings
@@ -40,15 +40,17 @@ class SearchSettings:
         """The name under which trials report their cost; None if it is known beforehand."""
         return self.cost if isinstance(self.cost, str) else None
 
-    def fresh_books(self, space_of: Callable[[], SearchSpace], mode: str, points: Iterable[Mapping[str, Any]]) -> Books:
-        """Books without trials, for the space that `space_of` gives; `points` are configurations to try first."""
+    def fresh_experiment(
+        self, space_of: Callable[[], SearchSpace], mode: str, points: Iterable[Mapping[str, Any]]
+    ) -> Experiment:
+        """An experiment without trials, in the space that `space_of` gives; `points` are configurations to try first."""
         space = space_of()
         optimizer = Optimizer.of(space.space, DIRECTIONS[mode], self._engine_in(space_of))
-        return Books(optimizer, self.cost_name, [space.to_engine(point) for point in points])
+        return Experiment(optimizer, self.cost_name, [space.to_engine(point) for point in points])
 
-    def saved_books(self, saved: Any, space_of: Callable[[], SearchSpace]) -> Books:
-        """The books that were saved, with the budget of these settings, if they have one."""
-        return Books.from_json(saved, self.cost_name, self._engine_in(space_of).unwritten, self.engine.budget)
+    def saved_experiment(self, saved: Any, space_of: Callable[[], SearchSpace]) -> Experiment:
+        """The experiment that was saved, with the budget of these settings, if they have one."""
+        return Experiment.from_plain(saved, self.cost_name, self._engine_in(space_of).unwritten, self.engine.budget)
 
     def _engine_in(self, space_of: Callable[[], SearchSpace]) -> Settings:
         """The settings of an optimizer, whose price is a function of a point, not of a configuration."""

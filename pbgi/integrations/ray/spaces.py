@@ -26,7 +26,7 @@ from ray.tune.search.variant_generator import parse_spec_vars
 from pbgi.checks import check_value
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
-from pbgi.plain import Value, require_fields
+from pbgi.serialization import Value, require_fields
 from pbgi.space import Space
 
 Path: TypeAlias = tuple[str, ...]
@@ -141,13 +141,13 @@ class SearchSpace:
             inner[axis.path[-1]] = axis.from_engine(point[name])
         return config
 
-    def to_json(self) -> list[dict[str, Any]]:
+    def to_plain(self) -> list[dict[str, Any]]:
         """What the engine's space does not say of it; choices that are not plain are left out."""
         return [{f: getattr(a, f) for f in AXIS_FIELDS} | {"path": list(a.path)} for a in self.axes.values()]
 
     @classmethod
-    def from_json(cls, data: Any, space: Space) -> "SearchSpace":
-        """The space that `to_json` wrote, for the engine's space that was saved with it."""
+    def from_plain(cls, data: Any, space: Space) -> "SearchSpace":
+        """The space that `to_plain` wrote, for the engine's space that was saved with it."""
         if not isinstance(data, list) or len(data) != len(space.names):
             raise InvalidInputError(f"space must be a list of {len(space.names)} parameters; got {data!r}")
         axes = [_read(name, space.parameters[name], entry) for name, entry in zip(space.names, data, strict=True)]
@@ -155,7 +155,7 @@ class SearchSpace:
 
     def require_like(self, other: "SearchSpace") -> None:
         """Raise unless both describe the same space, up to what a file cannot hold."""
-        if self.space != other.space or self.to_json() != other.to_json():
+        if self.space != other.space or self.to_plain() != other.to_plain():
             raise InvalidInputError(f"space must be that of the search so far, {other.space}; got {self.space}")
 
 

@@ -28,7 +28,7 @@ from pbgi.cost import Cost, KnownCost, LearnedCost
 from pbgi.cost_function import PriceFunction
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
-from pbgi.plain import Value, plain_value
+from pbgi.serialization import Value, plain_value
 from pbgi.space import Space
 
 

@@ -3,7 +3,7 @@
 Ray names trials by ids, the engine by numbers. A trial that has ended and is run again, by `Tuner.restore`, is another
 trial of the same point for the engine, and what it costs beyond what was charged before is charged to that one.
 
-Everything here is saved as JSON, see `Books.to_json`.
+Everything here is saved as JSON, see `Experiment.to_plain`.
 """
 
 import json
@@ -18,12 +18,12 @@ from pbgi.errors import InvalidInputError
 from pbgi.history import Trial, TrialState
 from pbgi.integrations.ray.meter import SECONDS, Meter
 from pbgi.optimizer import Optimizer
-from pbgi.plain import Value, require_fields
+from pbgi.serialization import Value, require_fields
 from pbgi.stopping import StopReason
 
 # A cost is positive: what is charged to a trial that never began, or of which nothing at all is known.
 LEAST_COST = 1e-9
-# Seconds after which a trial is given up that was running when the books were saved, and of which nothing was heard
+# Seconds after which a trial is given up that was running when the experiment was saved, and of which nothing was heard
 # since. Ray does not say which of them it runs again; one that it does run is taken up again by its next report.
 PATIENCE = 600.0
 FIELDS = ("optimizer", "trials", "waiting")
@@ -44,9 +44,9 @@ class Entry:
         meter: What it has cost so far, over all attempts.
         charged_before: What engine's trials that it was before were charged.
         value: What it has reported last; None if that was not a finite number.
-        seconds: How long ago it was handed out when the books were saved last; time in which nothing ran is not in it.
+        seconds: How long ago it was handed out when the experiment was saved; time in which nothing ran is not in it.
         since: The clock at that time.
-        heard_of: Whether it was handed out, or reported anything, since the books were restored.
+        heard_of: Whether it was handed out, or reported anything, since the experiment was restored.
     """
 
     number: int
@@ -62,26 +62,26 @@ class Entry:
         """Seconds since it was handed out."""
         return self.seconds + now() - self.since
 
-    def to_json(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, Any]:
         """As plain JSON values."""
-        saved = (self.number, self.meter.to_json(), self.charged_before, self.value, self.age)
+        saved = (self.number, self.meter.to_plain(), self.charged_before, self.value, self.age)
         return dict(zip(ENTRY_FIELDS, saved, strict=True))
 
     @classmethod
-    def from_json(cls, where: str, data: Any, n_trials: int) -> "Entry":
-        """The entry that `to_json` wrote, of one of so many trials."""
+    def from_plain(cls, where: str, data: Any, n_trials: int) -> "Entry":
+        """The entry that `to_plain` wrote, of one of so many trials."""
         require_fields(where, data, ENTRY_FIELDS)
         number = data["number"]
         if type(number) is not int or not 0 <= number < n_trials:
             raise InvalidInputError(f"number of {where} must be one of the {n_trials} trials; got {number!r}")
         for name in ("charged_before", "seconds"):
             check_charge(data[name], f"{name} of {where}")
-        meter = Meter.from_json(f"meter of {where}", data["meter"])
+        meter = Meter.from_plain(f"meter of {where}", data["meter"])
         value = None if data["value"] is None else check_value(data["value"], f"value of {where}")
         return cls(number, meter, float(data["charged_before"]), value, float(data["seconds"]), heard_of=False)
 
 
-class Books:
+class Experiment:
     """The trials of one experiment.
 
     Args:
@@ -270,35 +270,35 @@ class Books:
 
     # Saving ----------------------------------------------------------------------------------------------------------
 
-    def to_json(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, Any]:
         """All of it as plain JSON values."""
-        trials = {trial_id: entry.to_json() for trial_id, entry in self._entries.items()}
+        trials = {trial_id: entry.to_plain() for trial_id, entry in self._entries.items()}
         saved = (json.loads(self.optimizer.to_json()), trials, self._waiting)
         return dict(zip(FIELDS, saved, strict=True))
 
     @classmethod
-    def from_json(
+    def from_plain(
         cls, data: Any, cost_name: str | None, unwritten: Mapping[str, Any], budget: float | None = None
-    ) -> "Books":
-        """The books that `to_json` wrote.
+    ) -> "Experiment":
+        """The experiment that `to_plain` wrote.
 
         Args:
             data: What it returned.
-            cost_name: See `Books`.
+            cost_name: See `Experiment`.
             unwritten: What JSON cannot hold of an optimizer's settings, see `pbgi.settings.Settings.unwritten`.
             budget: Another budget than the one that was saved; None for that one.
         """
-        require_fields("books", data, FIELDS)
+        require_fields("experiment", data, FIELDS)
         optimizer = Optimizer.from_json(json.dumps(data["optimizer"]), **unwritten)
         if budget is not None:
             settings = replace(optimizer.settings, budget=budget)
             optimizer = Optimizer.of(optimizer.space, optimizer.direction, settings, optimizer.trials)
         if not isinstance(data["waiting"], list) or not isinstance(data["trials"], Mapping):
             raise InvalidInputError("waiting must be a list and trials a mapping, as they were saved")
-        books = cls(optimizer, cost_name, data["waiting"])
+        experiment = cls(optimizer, cost_name, data["waiting"])
         for trial_id, entry in data["trials"].items():
-            books._entries[trial_id] = Entry.from_json(f"trial {trial_id!r}", entry, len(optimizer.trials))
-        return books
+            experiment._entries[trial_id] = Entry.from_plain(f"trial {trial_id!r}", entry, len(optimizer.trials))
+        return experiment
 
 
 def _finite(value: Any) -> float | None:
