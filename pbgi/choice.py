@@ -15,7 +15,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from pbgi.arrays import Floats
-from pbgi.cost import few
+from pbgi.cost import least_costs
 from pbgi.fitting import cost_notes, fit_costs, fit_values
 from pbgi.history import TrialState
 from pbgi.notes import Note
@@ -152,7 +152,7 @@ def _last_resort(state: RunState, seen: Floats, excluded: Floats | None, rng: np
     With the last of the budget that would be a gamble for little.
     """
     proposal = None
-    few_known = state.cost_is_known and len(state.paid) < few(state.space.dimension)
+    few_known = state.cost_is_known and len(state.paid) < least_costs(state.space.dimension)
     if few_known and state.affordable > LAST_SHARE * (state.settings.budget or 0.0):
         proposal = start_point(state.space, seen, fit_costs(state), state.affordable, excluded, rng, 0.0)
     return Choice(proposal, {}, NothingLeft.UNAFFORDABLE if proposal is None else None)

@@ -123,15 +123,15 @@ class LearnedCost:
         if len(costs) >= ALIKE and not relative.any():
             return _Uniform(unit) if factor is None else _Known(factor.price, unit)
         trend = fit_trend(X, relative, space.categorical) if self.trend else Trend.none(X.shape[1])
-        if len(costs) < few(X.shape[1]):
+        if len(costs) < least_costs(X.shape[1]):
             return _Learned(_assumed(space, X, relative - trend(X)), trend.raised(unit), factor, None)
         if not self.trend:
             gp = fit_gp(X, relative, config, categorical=space.categorical, start=start)
             return _Learned(gp, trend.raised(unit), factor, gp.hyperparameters)
         # The covariance is that of the logarithms themselves: where nothing was paid, as uncertain as they vary.
         found, scale = fit_hyperparameters(X, relative, config, categorical=space.categorical, start=start)
-        told = Hyperparameters(found.length_scales, found.output_scale * scale**2, found.noise * scale**2)
-        gp = _plain_gp(space, X, relative - trend(X), told, config)
+        rescaled = Hyperparameters(found.length_scales, found.output_scale * scale**2, found.noise * scale**2)
+        gp = _plain_gp(space, X, relative - trend(X), rescaled, config)
         return _Learned(gp, trend.certain().raised(unit), factor, found)
 
 
@@ -165,7 +165,7 @@ def fits(cost: CostModel, X: Floats, affordable: float, z: float = WARINESS) -> 
     return np.asarray(cost.log_upper(X, z) <= (math.log(affordable) if affordable > 0 else -math.inf))
 
 
-def few(dimension: int) -> int:
+def least_costs(dimension: int) -> int:
     """With fewer costs than this nothing is fitted: what they say of how costs vary elsewhere is too little."""
     return 2 * (dimension + 1) + 1
 

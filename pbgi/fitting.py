@@ -15,7 +15,7 @@ from pbgi.gp.algebra import rounded
 from pbgi.gp.config import GPConfig
 from pbgi.gp.warp import IDENTITY, Warp, fit_warp
 from pbgi.history import Trial
-from pbgi.model import MOST_VALUES, Model, fit_model, last_noted, last_number, noted, seen_by_model
+from pbgi.model import MOST_VALUES, Model, fit_model, last_hyperparameters, last_number, seen_by_model, to_note
 from pbgi.notes import COST_MODEL, COST_MODEL_SIZE, VALUE_MODEL, VALUE_MODEL_SIZE, Note
 from pbgi.state import RunState
 
@@ -48,7 +48,7 @@ class FittedValues:
 def fit_values(state: RunState) -> FittedValues:
     """Fit the model of values to completed trials."""
     completed = state.completed
-    kind, start = state.settings.model, last_noted(state.trials, VALUE_MODEL, state.space.dimension)
+    kind, start = state.settings.model, last_hyperparameters(state.trials, VALUE_MODEL, state.space.dimension)
     n_fitted = int(last_number(state.trials, VALUE_MODEL_SIZE, 0.0))
     due = start is None or refit_is_due(larger_is_better(completed, state.sign), n_fitted)
     if not due and isinstance(kind, GPConfig) and kind.hyperparameters is None:
@@ -60,7 +60,7 @@ def fit_values(state: RunState) -> FittedValues:
     # Rounded, so that what the model sees of a * y + b is what it sees of y, bit for bit.
     warped = rounded(warp.to_warped(values)) if warps else values
     model = fit_model(kind, X, warped, categorical=state.space.categorical, start=start)
-    found = noted(model.hyperparameters)
+    found = to_note(model.hyperparameters)
     size = float(len(completed) if due else n_fitted)
     return FittedValues(
         X, warped, warp, model, {} if found is None else {VALUE_MODEL.name: found, VALUE_MODEL_SIZE.name: size}
@@ -84,7 +84,7 @@ def fit_costs(state: RunState) -> CostModel:
     """Fit the model of costs to what was paid."""
     paid = state.paid
     kind = state.settings.cost or (LearnedCost() if paid else UniformCost())
-    start = last_noted(state.trials, COST_MODEL, state.space.dimension)
+    start = last_hyperparameters(state.trials, COST_MODEL, state.space.dimension)
     due = len(paid) >= COST_REFIT * last_number(state.trials, COST_MODEL_SIZE, 0.0)
     config = GPConfig() if due else GPConfig(hyperparameters=start)
     seen = paid[-MOST_VALUES:]
@@ -93,9 +93,9 @@ def fit_costs(state: RunState) -> CostModel:
 
 def cost_notes(state: RunState, cost: CostModel) -> dict[str, Note]:
     """The hyperparameters of the cost, and how many costs they were fitted to."""
-    found = noted(cost.hyperparameters)
+    found = to_note(cost.hyperparameters)
     if found is None:
         return {}
-    fitted = cost.hyperparameters != last_noted(state.trials, COST_MODEL, state.space.dimension)
+    fitted = cost.hyperparameters != last_hyperparameters(state.trials, COST_MODEL, state.space.dimension)
     size = float(len(state.paid)) if fitted else last_number(state.trials, COST_MODEL_SIZE, 0.0)
     return {COST_MODEL.name: found, COST_MODEL_SIZE.name: size}

@@ -179,8 +179,8 @@ class History:
     ) -> Trial:
         """Record a point that was handed out, and reserve what it is expected to cost."""
         checked, predicted_cost = _check_params("params", params), check_cost(predicted_cost, "predicted_cost")
-        noted = _check_record("record", record or {})
-        return self._put(Trial(len(self), checked, TrialState.RUNNING, predicted_cost=predicted_cost, record=noted))
+        notes = _check_record("record", record or {})
+        return self._put(Trial(len(self), checked, TrialState.RUNNING, predicted_cost=predicted_cost, record=notes))
 
     def add_external(self, params: Mapping[str, Value], value: float, cost: float | None = None) -> Trial:
         """Record an observation from elsewhere; one without a finite value is recorded as failed."""

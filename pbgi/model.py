@@ -79,20 +79,20 @@ def seen_by_model(completed: tuple[Trial, ...], sign: float) -> tuple[Trial, ...
     if len(completed) <= MOST_VALUES:
         return completed
     best = sorted(completed, key=lambda t: (-sign * (t.value or 0.0), t.number))[: MOST_VALUES // 4]
-    kept = {t.number for t in best}
-    latest = [t for t in completed if t.number not in kept][-(MOST_VALUES - len(kept)) :]
-    kept |= {t.number for t in latest}
-    return tuple(t for t in completed if t.number in kept)
+    seen = {t.number for t in best}
+    latest = [t for t in completed if t.number not in seen][-(MOST_VALUES - len(seen)) :]
+    seen |= {t.number for t in latest}
+    return tuple(t for t in completed if t.number in seen)
 
 
-def noted(hyperparameters: Hyperparameters | None) -> list[float] | None:
+def to_note(hyperparameters: Hyperparameters | None) -> list[float] | None:
     """Hyperparameters as a trial's record holds them."""
     if hyperparameters is None:
         return None
     return [*hyperparameters.length_scales, hyperparameters.output_scale, hyperparameters.noise]
 
 
-def last_noted(trials: tuple[Trial, ...], note: ListNote, dimension: int) -> Hyperparameters | None:
+def last_hyperparameters(trials: tuple[Trial, ...], note: ListNote, dimension: int) -> Hyperparameters | None:
     """The hyperparameters noted by the latest trial that has them."""
     for trial in reversed(trials):
         numbers = note.of(trial)

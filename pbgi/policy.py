@@ -115,13 +115,13 @@ class PBGID:
         """The point of highest index at the current rate."""
         initial = self._given(snapshot)
         # Values all alike say nothing of the unit of the objective: a rate found among them is not kept.
-        kept = initial is not None or bool(snapshot.warped.max() > snapshot.warped.min())
+        is_noted = initial is not None or bool(snapshot.warped.max() > snapshot.warped.min())
         initial = self._found(snapshot, rng) if initial is None else initial
         if initial is None:
             return None
         # Written so that it underflows, quietly, where decay ** n would overflow.
         cost_scale = max(initial * (1.0 / self.decay) ** self._n_fired(snapshot), sys.float_info.min)
-        record = {INITIAL_COST_SCALE.name: initial} if kept else {}
+        record = {INITIAL_COST_SCALE.name: initial} if is_noted else {}
         if self.initial_cost_scale is not None:
             index: Acquisition = UnwarpedIndex(snapshot.model, snapshot.price, cost_scale, snapshot.warp)
             return _propose_by_index(snapshot, rng, index, cost_scale, record)

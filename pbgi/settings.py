@@ -72,8 +72,8 @@ class Settings:
 
     def n_startup_in(self, space: Space) -> int:
         """Points before the model takes over, in this space."""
-        given = self.n_startup_trials
-        return default_n_startup(space, stops_early=self.weighs_worth) if given is None else given
+        chosen = self.n_startup_trials
+        return default_n_startup(space, stops_early=self.weighs_worth) if chosen is None else chosen
 
     def is_endless_in(self, space: Space) -> bool:
         """Whether nothing would ever stop a run: no budget, no stop rule, and infinitely many points."""
@@ -128,10 +128,10 @@ def require_direction(direction: object) -> str:
     return direction
 
 
-def _stop_rule(given: StopRule | None, policy: Policy, budget: float | None) -> StopRule:
+def _stop_rule(stop: StopRule | None, policy: Policy, budget: float | None) -> StopRule:
     """What was given, or an exchange rate's own rule; a budget always holds, in the way asked for."""
-    rules: tuple[Any, ...] = () if given is None else rules_of(given)
-    if given is None and isinstance(policy, PBGI):
+    rules: tuple[Any, ...] = () if stop is None else rules_of(stop)
+    if stop is None and isinstance(policy, PBGI):
         rules = (GittinsStop(policy.cost_scale),)
     if budget is not None and not any(isinstance(rule, BudgetSpent) for rule in rules):
         rules = (BudgetSpent(), *rules)

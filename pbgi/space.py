@@ -69,11 +69,11 @@ class Space:
         if not isinstance(parameters, Mapping) or not parameters:
             rule = "a space must be a mapping with at least one parameter"
             raise InvalidInputError(f"{rule}; got {parameters!r}; write {{'lr': Float(0.0, 1.0)}}")
-        kept = {_name(name): _parameter(name, value) for name, value in parameters.items()}
-        every = {name: p if isinstance(p, Parameter) else Categorical([p]) for name, p in kept.items()}
+        checked = {_name(name): _parameter(name, value) for name, value in parameters.items()}
+        every = {name: p if isinstance(p, Parameter) else Categorical([p]) for name, p in checked.items()}
         moving = {name: p for name, p in every.items() if p.n_levels > 1}
         finite = all(levels_of(p) is not None for p in moving.values())
-        set_fields(self, parameters=MappingProxyType(kept), names=tuple(kept), coordinates=tuple(moving))
+        set_fields(self, parameters=MappingProxyType(checked), names=tuple(checked), coordinates=tuple(moving))
         set_fields(self, dimension=len(moving), grids=tuple(map(_grid, moving.values())))
         set_fields(self, categorical=np.array([isinstance(p, Categorical) for p in moving.values()], dtype=bool))
         set_fields(self, n_points=math.prod(int(p.n_levels) for p in moving.values()) if finite else math.inf)

@@ -222,8 +222,8 @@ class GittinsStop(_Combinable):
 
 def _former_maximizers(snapshot: Snapshot) -> Floats:
     """The latest points (k, d) that were most worth their price."""
-    noted = [point for trial in snapshot.trials if (point := WORTH_POINT.of(trial)) is not None]
-    return np.array(noted[-N_FORMER:], dtype=np.float64).reshape(-1, snapshot.space.dimension)
+    points = [point for trial in snapshot.trials if (point := WORTH_POINT.of(trial)) is not None]
+    return np.array(points[-N_FORMER:], dtype=np.float64).reshape(-1, snapshot.space.dimension)
 
 
 STOP_RULES: tuple[type, ...] = (AnyOf, BudgetSpent, GittinsStop, MaxTrials)

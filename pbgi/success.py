@@ -69,17 +69,17 @@ def fit_success(space: Space, succeeded: Floats, failed: Floats) -> Success | No
     scales = tuple(LENGTH_SCALE * (CATEGORY_DISTANCE if is_category else 1.0) for is_category in space.categorical)
     hyperparameters = Hyperparameters(scales, ASSUMED_VARIANCE, ASSUMED_NOISE)
     if len(failed) >= FEW_FAILURES:
-        X, outcome = _told(succeeded[-MOST_FITTED:], failed[-MOST_FITTED:])
+        X, outcome = _outcomes(succeeded[-MOST_FITTED:], failed[-MOST_FITTED:])
         fitted = fit_gp(X, outcome, LEARNED, categorical=space.categorical, start=hyperparameters)
         hyperparameters = fitted.hyperparameters
-    X, outcome = _told(succeeded, failed)
-    told = GP.with_hyperparameters(
+    X, outcome = _outcomes(succeeded, failed)
+    process = GP.with_hyperparameters(
         X, outcome, hyperparameters, categorical=space.categorical, mean=1.0, standardize=False
     )
-    return Success(told)
+    return Success(process)
 
 
-def _told(succeeded: Floats, failed: Floats) -> tuple[Floats, Floats]:
+def _outcomes(succeeded: Floats, failed: Floats) -> tuple[Floats, Floats]:
     outcome = np.concatenate([np.ones(len(succeeded)), np.zeros(len(failed))])
     return np.concatenate([succeeded, failed]), outcome
 

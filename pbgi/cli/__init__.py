@@ -34,11 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     from pbgi.cli.arguments import parser
 
-    given = parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         from pbgi.cli.commands import run
 
-        return run(given)
+        return run(options)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # whoever read our output has enough; nor shall Python complain when it flushes the rest

@@ -116,26 +116,26 @@ def _box(file: TomlFile, number: int, entry: Mapping[str, Any]) -> Box:
         raise file.error(keys, str(error)) from None
 
 
-def _prize(file: TomlFile, keys: tuple[str | int, ...], given: Any) -> Any:
+def _prize(file: TomlFile, keys: tuple[str | int, ...], entry: Any) -> Any:
     """What is written as a prize or a random cost."""
     try:
-        return _distribution(given)
+        return _distribution(entry)
     except (InvalidInputError, TypeError, ValueError, OverflowError) as error:
         raise file.error(keys, str(error)) from None
 
 
-def _distribution(given: Any) -> Any:
-    if not isinstance(given, Mapping):
-        raise InvalidInputError(f"must be a table such as {{ gaussian = [0.0, 1.0] }}; got {given!r}")
-    if set(given) == {"gaussian"}:
-        return Gaussian(*given["gaussian"])
-    if set(given) == {"samples"}:
-        return given["samples"]
-    if set(given) == {"values", "probabilities"}:
-        return Discrete(given["values"], given["probabilities"])
-    if len(given) != 1:
-        raise InvalidInputError(f"must name one distribution; got {sorted(given)}")
-    ((name, arguments),) = given.items()
+def _distribution(entry: Any) -> Any:
+    if not isinstance(entry, Mapping):
+        raise InvalidInputError(f"must be a table such as {{ gaussian = [0.0, 1.0] }}; got {entry!r}")
+    if set(entry) == {"gaussian"}:
+        return Gaussian(*entry["gaussian"])
+    if set(entry) == {"samples"}:
+        return entry["samples"]
+    if set(entry) == {"values", "probabilities"}:
+        return Discrete(entry["values"], entry["probabilities"])
+    if len(entry) != 1:
+        raise InvalidInputError(f"must name one distribution; got {sorted(entry)}")
+    ((name, arguments),) = entry.items()
     family = getattr(stats, name, None)
     if not isinstance(family, stats.rv_continuous | stats.rv_discrete):
         known = "gaussian, samples, values with probabilities, or a distribution of scipy.stats"

@@ -122,7 +122,7 @@ def _read_rows(connection: sqlite3.Connection, found: Findings) -> None:
                 "state": _plain(row.get("state"), str.lower),
                 "params": reading.each(params.get(key, ()), "param_name", _param),
                 "value": next(iter(reading.each(values.get(key, ()), "objective", _value).values()), None),
-                **reading.told(notes.get(key, ())),
+                **reading.notes(notes.get(key, ())),
                 "started": _plain(row.get("datetime_start")),
                 "ended": _plain(row.get("datetime_complete")),
             }
@@ -169,7 +169,7 @@ class _Reading:
                 read_so_far[str(row[name])] = read(row)
         return read_so_far
 
-    def told(self, rows: Any) -> dict[str, Any]:
+    def notes(self, rows: Any) -> dict[str, Any]:
         wanted = {attributes.COST: "cost", attributes.SECONDS: "seconds", attributes.MESSAGE: "message"}
         notes = self.each(
             rows, "key", lambda row: json.loads(row["value_json"], parse_constant=_none, parse_float=_finite)

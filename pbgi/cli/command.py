@@ -195,11 +195,11 @@ def condense(path: Path) -> None:
         if too_much <= 0:
             return
         draft = path.with_name(path.name + ".draft")
-        with open_private(draft) as kept:
-            kept.write(file.read(KEPT))
-            kept.write(f"\n[pbgi: {too_much} bytes left out; a log keeps its first and last {KEPT} bytes]\n".encode())
+        with open_private(draft) as short:
+            short.write(file.read(KEPT))
+            short.write(f"\n[pbgi: {too_much} bytes left out; a log keeps its first and last {KEPT} bytes]\n".encode())
             file.seek(-KEPT, os.SEEK_END)
-            kept.write(file.read())
+            short.write(file.read())
         draft.replace(path)
 
 
@@ -355,12 +355,12 @@ def start(plan: Plan, count: int) -> Attempt:
 
 
 def _process(plan: Plan, params_file: Path, out: BinaryIO, err: BinaryIO) -> "subprocess.Popen[bytes]":
-    job, given = plan.job, (plan.params, plan.number, plan.folder, params_file)
+    job, of_trial = plan.job, (plan.params, plan.number, plan.folder, params_file)
     try:
         return subprocess.Popen(  # noqa: S603 (an argument list from the user's own file; no shell)
-            filled(job.command, values_of(*given)),
+            filled(job.command, values_of(*of_trial)),
             cwd=job.folder,
-            env={**for_commands(os.environ), **job.environment, **environment_of(*given)},
+            env={**for_commands(os.environ), **job.environment, **environment_of(*of_trial)},
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,

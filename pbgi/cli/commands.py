@@ -15,11 +15,11 @@ from pbgi.cli.private import STORAGE_VARIABLE, masked
 from pbgi.errors import InvalidInputError, NothingLeftError, PbgiError
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run the command; errors become a line on stderr and an exit code."""
-    urls = (getattr(given, "storage", None), os.environ.get(STORAGE_VARIABLE), str(getattr(given, "study", "")))
+    urls = (getattr(options, "storage", None), os.environ.get(STORAGE_VARIABLE), str(getattr(options, "study", "")))
     try:
-        return int(_COMMANDS[given.command](given))
+        return int(_COMMANDS[options.command](options))
     except (StorageError, StartError) as error:
         return _complain(error, ExitCode.STORAGE, urls)
     except InterruptedRunError as error:
@@ -41,92 +41,92 @@ def _complain(error: Exception, code: int, urls: tuple[str | None, ...]) -> int:
     return code
 
 
-def _tune(given: argparse.Namespace) -> int:
+def _tune(options: argparse.Namespace) -> int:
     from pbgi.checks import require_count, require_positive
     from pbgi.cli.job import read_job
     from pbgi.cli.progress import Display
     from pbgi.cli.scripts import standing_record
     from pbgi.cli.tune import Tuner, require_runnable
 
-    job = read_job(given.job)
-    if given.budget is not None:
-        job = replace(job, budget=require_positive("--budget", given.budget))
-    if given.parallel is not None:
-        job = replace(job, parallel=require_count("--parallel", given.parallel))
+    job = read_job(options.job)
+    if options.budget is not None:
+        job = replace(job, budget=require_positive("--budget", options.budget))
+    if options.parallel is not None:
+        job = replace(job, parallel=require_count("--parallel", options.parallel))
     require_runnable(job)
-    study = _study_of_job(job, given.storage)
-    display = Display(quiet=given.quiet)
-    ended = Tuner(job, study, display).run(reclaim=given.reclaim)
+    study = _study_of_job(job, options.storage)
+    display = Display(quiet=options.quiet)
+    ended = Tuner(job, study, display).run(reclaim=options.reclaim)
     display.say(f"ended: {ended.reason}")
     _print({"study": study.name, "stop_reason": ended.reason, **standing_record(ended.standing)})
     return ended.code
 
 
-def _ask(given: argparse.Namespace) -> int:
+def _ask(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import ask
 
-    _print(ask(_study(given)))
+    _print(ask(_study(options)))
     return ExitCode.DONE
 
 
-def _tell(given: argparse.Namespace) -> int:
-    from pbgi.cli.scripts import read_told, tell
+def _tell(options: argparse.Namespace) -> int:
+    from pbgi.cli.scripts import parsed_result, tell
 
-    if given.trial is None:
-        told = read_told(sys.stdin.read())
+    if options.trial is None:
+        result = parsed_result(sys.stdin.read())
     else:
-        told = {"trial": given.trial, "failed": given.failed}
-        told |= {key: value for key in ("value", "cost", "message") if (value := getattr(given, key)) is not None}
-    _print(tell(_study(given, create=False), told))
+        result = {"trial": options.trial, "failed": options.failed}
+        result |= {key: value for key in ("value", "cost", "message") if (value := getattr(options, key)) is not None}
+    _print(tell(_study(options, create=False), result))
     return ExitCode.DONE
 
 
-def _status(given: argparse.Namespace) -> int:
+def _status(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import status_record
 
-    _print(status_record(_study(given, create=False)))
+    _print(status_record(_study(options, create=False)))
     return ExitCode.DONE
 
 
-def _best(given: argparse.Namespace) -> int:
+def _best(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import best_record
 
-    best = best_record(_study(given, create=False))
+    best = best_record(_study(options, create=False))
     _print(best)
     return ExitCode.DONE if best is not None else ExitCode.NOTHING_FOUND
 
 
-def _trials(given: argparse.Namespace) -> int:
+def _trials(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import trial_records
 
-    _print(trial_records(_study(given, create=False).trials()))
+    _print(trial_records(_study(options, create=False).trials()))
     return ExitCode.DONE
 
 
-def _export(given: argparse.Namespace) -> int:
+def _export(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import exported
 
     # UTF-8 in every locale; half a character that a program has reported is written as its code.
-    text = exported(_study(given, create=False), given.format).encode(errors="backslashreplace")
-    if given.output is None:
+    text = exported(_study(options, create=False), options.format).encode(errors="backslashreplace")
+    if options.output is None:
         sys.stdout.buffer.write(text)
         sys.stdout.buffer.flush()
         return ExitCode.DONE
-    _write(given.output, text)
+    _write(options.output, text)
     return ExitCode.DONE
 
 
-def _check(given: argparse.Namespace) -> int:
+def _check(options: argparse.Namespace) -> int:
     from pbgi.cli.check import as_lines, findings_in
     from pbgi.cli.storage import sqlite_path
 
-    path = sqlite_path(_study_url(given)[0])
+    path = sqlite_path(_study_url(options)[0])
     if path is None:
         raise JobError("check reads SQLite files; a database server checks and dumps its own")
     found = findings_in(path)
-    if given.output is not None:
-        _write(given.output, as_lines(found).encode())
-    _print(found.record(path, given.output))
+    if options.output is not None:
+        _write(options.output, as_lines(found).encode())
+    _print(found.record(path, options.output))
     return ExitCode.STORAGE if found.problems else ExitCode.DONE
 
 
@@ -140,24 +140,24 @@ def _write(path: Path, text: bytes) -> None:
         raise JobError.at(path, None, f"cannot be written: {error.strerror}") from None
 
 
-def _report(given: argparse.Namespace) -> int:
+def _report(options: argparse.Namespace) -> int:
     from pbgi.checks import require_positive
     from pbgi.cli.progress import Display
     from pbgi.cli.report import EVERY, Follower, Request, report
 
-    if given.every is not None and not given.follow:
-        raise InvalidInputError(f"--every must go with --follow; got --every {given.every:g} alone")
-    every = EVERY if given.every is None else require_positive("--every", given.every)
-    asked = Request(*_found(given), given.output, given.unit)
-    record, code = Follower(asked, every, Display()).run() if given.follow else (report(asked), ExitCode.DONE)
+    if options.every is not None and not options.follow:
+        raise InvalidInputError(f"--every must go with --follow; got --every {options.every:g} alone")
+    every = EVERY if options.every is None else require_positive("--every", options.every)
+    asked = Request(*_found(options), options.output, options.unit)
+    record, code = Follower(asked, every, Display()).run() if options.follow else (report(asked), ExitCode.DONE)
     _print(record)
     return code
 
 
-def _boxes(given: argparse.Namespace) -> int:
+def _boxes(options: argparse.Namespace) -> int:
     from pbgi.cli.boxes import solve_file
 
-    _print(solve_file(given.file, budget=given.budget, play=given.play))
+    _print(solve_file(options.file, budget=options.budget, play=options.play))
     return ExitCode.DONE
 
 
@@ -168,38 +168,38 @@ def _print(value: Any) -> None:
 # Finding the study ---------------------------------------------------------------------------------------------------
 
 
-def _study(given: argparse.Namespace, *, create: bool = True) -> Any:
+def _study(options: argparse.Namespace, *, create: bool = True) -> Any:
     """The study that an argument names."""
     from pbgi.cli.job import read_job
     from pbgi.cli.storage import Storage, url_of_file
     from pbgi.cli.study import JobStudy
 
-    if given.study.endswith(".toml"):
-        job = read_job(Path(given.study))
-        job = job if given.study_name is None else replace(job, name=given.study_name)
-        return _study_of_job(job, given.storage, create=create)
-    url = given.study if "://" in given.study else url_of_file(Path(given.study))
-    return JobStudy.existing(_quiet(lambda: Storage(url, create=False)), given.study_name)
+    if options.study.endswith(".toml"):
+        job = read_job(Path(options.study))
+        job = job if options.study_name is None else replace(job, name=options.study_name)
+        return _study_of_job(job, options.storage, create=create)
+    url = options.study if "://" in options.study else url_of_file(Path(options.study))
+    return JobStudy.existing(_quiet(lambda: Storage(url, create=False)), options.study_name)
 
 
-def _found(given: argparse.Namespace) -> tuple[Any, str]:
+def _found(options: argparse.Namespace) -> tuple[Any, str]:
     """The storage of a study and its name, whichever program made it with Optuna."""
     from pbgi.cli.storage import Storage
 
-    url, name = _study_url(given)
+    url, name = _study_url(options)
     storage = _quiet(lambda: Storage(url, create=False))
-    return storage, storage.name_of(given.study_name or name)
+    return storage, storage.name_of(options.study_name or name)
 
 
-def _study_url(given: argparse.Namespace) -> tuple[str, str | None]:
+def _study_url(options: argparse.Namespace) -> tuple[str, str | None]:
     """Where the study that an argument names is, and its name if a job says it."""
     from pbgi.cli.job import read_job
     from pbgi.cli.storage import url_of_file
 
-    if not given.study.endswith(".toml"):
-        return given.study if "://" in given.study else url_of_file(Path(given.study)), None
-    job = read_job(Path(given.study))
-    return _url(job, given.storage), job.name
+    if not options.study.endswith(".toml"):
+        return options.study if "://" in options.study else url_of_file(Path(options.study)), None
+    job = read_job(Path(options.study))
+    return _url(job, options.storage), job.name
 
 
 def _study_of_job(job: Any, storage: str | None, *, create: bool = True) -> Any:

@@ -139,9 +139,9 @@ def read_job(path: Path) -> Job:
             (), "parameters: must be given; write [parameters] and under it lr = { low = 0.0, high = 1.0 }"
         )
     space = _space(file)
-    given = {key: _checked(file, (key,), RULES[key], value) for key, value in file.data.items() if key in RULES}
-    given["folder"] = (file.path.parent / given.get("folder", ".")).absolute()
-    job = Job(**{"path": file.path, "name": file.path.stem, "space": space, "command": (), **given})
+    read = {key: _checked(file, (key,), RULES[key], value) for key, value in file.data.items() if key in RULES}
+    read["folder"] = (file.path.parent / read.get("folder", ".")).absolute()
+    job = Job(**{"path": file.path, "name": file.path.stem, "space": space, "command": (), **read})
     _require_consistent(file, job)
     return job
 

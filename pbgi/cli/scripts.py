@@ -23,11 +23,11 @@ from pbgi.stopping import StopReason
 from pbgi.study import attributes
 from pbgi.study.ledger import ledger_of
 
-TOLD = ("trial", "value", "cost", "failed", "message")
+KEYS = ("trial", "value", "cost", "failed", "message")
 
 
 def ask(study: JobStudy) -> dict[str, Any]:
-    """Hand out the next trial; it runs until it is told.
+    """Hand out the next trial; it runs until `tell` ends it.
 
     Raises:
         NothingLeftError: There is a reason to stop.
@@ -39,17 +39,17 @@ def ask(study: JobStudy) -> dict[str, Any]:
     return {"trial": added.number, "params": params, "predicted_cost": predicted_cost(added)}
 
 
-def tell(study: JobStudy, told: Mapping[str, Any]) -> dict[str, Any]:
+def tell(study: JobStudy, result: Mapping[str, Any]) -> dict[str, Any]:
     """Record how a trial ended.
 
     Args:
         study: The study.
-        told: The trial's number under "trial", then "value" or "failed": true, and "cost" and "message" if known.
+        result: The trial's number under "trial", then "value" or "failed": true, and "cost" and "message" if known.
 
     Returns:
-        The trial; another one than was told of if that had been given up as abandoned.
+        The trial; another one if that had been given up as abandoned.
     """
-    number, value, cost, message = checked(told)
+    number, value, cost, message = checked(result)
 
     def finish() -> int:
         trial = study.trial(number)
@@ -73,27 +73,27 @@ def _assumed_cost(study: JobStudy, trial: Any) -> float:
     return predicted or LEAST_COST
 
 
-def checked(told: Mapping[str, Any]) -> tuple[int, float | None, float | None, str | None]:
+def checked(result: Mapping[str, Any]) -> tuple[int, float | None, float | None, str | None]:
     """Number, value, cost and message, each by its rule."""
-    unknown = [key for key in told if key not in TOLD]
+    unknown = [key for key in result if key not in KEYS]
     if unknown:
-        raise InvalidInputError(f"what is told must be among {', '.join(TOLD)}; got {unknown[0]!r}")
-    told = {key: not_nested(key, value) for key, value in told.items()}
-    number, failed, message = told.get("trial"), told.get("failed", False), told.get("message")
+        raise InvalidInputError(f"a result must have keys among {', '.join(KEYS)}; got {unknown[0]!r}")
+    result = {key: not_nested(key, value) for key, value in result.items()}
+    number, failed, message = result.get("trial"), result.get("failed", False), result.get("message")
     if type(number) is not int or number < 0:
         raise InvalidInputError(f"trial must be a number from `ask`; got {number!r}")
-    if failed not in (True, False) or bool(failed) == (told.get("value") is not None):
-        raise InvalidInputError(f"trial {number} must be told a value, or that it failed, and not both")
+    if failed not in (True, False) or bool(failed) == (result.get("value") is not None):
+        raise InvalidInputError(f"trial {number} must have a value or have failed, and not both")
     if message is not None and not isinstance(message, str):
         raise InvalidInputError(f"message must be a text; got {message!r}")
-    value = None if failed else check_value(told["value"])
+    value = None if failed else check_value(result["value"])
     if value is not None and not math.isfinite(value):
         value, message = None, message or f"the value of a trial must be finite; got {value!r}"
-    return number, value, check_cost(told.get("cost")), message if value is None else None
+    return number, value, check_cost(result.get("cost")), message if value is None else None
 
 
-def read_told(text: str) -> dict[str, Any]:
-    """What is told on standard input: a JSON object."""
+def parsed_result(text: str) -> dict[str, Any]:
+    """The result on standard input: a JSON object."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:

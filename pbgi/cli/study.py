@@ -4,7 +4,7 @@
 - A finished trial has its cost: that is written first, then the state and the value in one transaction.
 - Adding and finishing happen in turns, so two processes never hand out a point twice, and share the budget.
 - A trial is finished once. Saying the same again changes nothing; saying something else is refused. The value of a
-  trial that was given up is kept as another trial, see `pbgi.study.late`.
+  trial that was given up is stored as another trial, see `pbgi.study.late`.
 - Nothing is remembered between two suggestions but the trials, so every process that asks gets what an undisturbed run
   would have got.
 """
@@ -102,10 +102,10 @@ class JobStudy:
         """
         found = storage.name_of(name)
         study = storage.patiently(lambda: _load(storage, found))
-        kept = storage.patiently(lambda: study.user_attrs.get(attributes.SETTINGS))
-        if kept is None:
+        stored = storage.patiently(lambda: study.user_attrs.get(attributes.SETTINGS))
+        if stored is None:
             raise InvalidInputError(f"{storage.shown}: study {found!r} was not made by this command line")
-        return cls(storage, found, _read(storage, kept))
+        return cls(storage, found, _read(storage, stored))
 
     def exclusively(self, work: Callable[[], T]) -> T:
         """See `Storage.exclusively`."""
@@ -191,8 +191,8 @@ class JobStudy:
         found = late_result(trials, known)
         if found is None and outcome.value is not None and was_abandoned(known):
             notes = {attributes.SECONDS: outcome.seconds, attributes.OBSERVED: outcome.observed}
-            told = {key: value for key, value in notes.items() if value is not None}
-            late = late_trial(trials, known, outcome.value, outcome.cost, told)
+            notes = {key: value for key, value in notes.items() if value is not None}
+            late = late_trial(trials, known, outcome.value, outcome.cost, notes)
             backend = self.storage.backend
             return backend.get_trial(backend.create_new_trial(self._id, template_trial=late))
         return require_same(found or known, outcome.value, outcome.cost)
@@ -224,11 +224,11 @@ def _load(storage: Storage, name: str) -> optuna.Study:
         ) from None
 
 
-def _read(storage: Storage, kept: Any) -> StudySettings:
+def _read(storage: Storage, stored: Any) -> StudySettings:
     """The settings in a study; ours, so that a mistake in them is damage and not the user's."""
     with storage.errors():
         try:
-            return StudySettings.from_plain(kept)
+            return StudySettings.from_plain(stored)
         except (InvalidInputError, TypeError) as error:
             raise DamagedError(str(error)) from None
 
@@ -242,10 +242,10 @@ def require_possible(job: Job) -> None:
 def _joined(storage: Storage, job: Job) -> StudySettings:
     """The settings of the job's study, which is made if there is none."""
     study = storage.patiently(lambda: _opened(storage, job))
-    kept = storage.patiently(lambda: study.user_attrs.get(attributes.SETTINGS))
+    stored = storage.patiently(lambda: study.user_attrs.get(attributes.SETTINGS))
     trials = storage.patiently(lambda: study.get_trials(deepcopy=False))
-    settings = _merged(job, None if kept is None else _read(storage, kept), trials)
-    if kept is not None and not _agrees(study, job) and not trials:
+    settings = _merged(job, None if stored is None else _read(storage, stored), trials)
+    if stored is not None and not _agrees(study, job) and not trials:
         # An empty study has nothing to lose, and Optuna does not let its direction change.
         storage.patiently(lambda: optuna.delete_study(study_name=job.name, storage=storage.backend))
         study = storage.patiently(lambda: _opened(storage, job))
@@ -275,29 +275,29 @@ def _opened(storage: Storage, job: Job) -> optuna.Study:
     return _load(storage, job.name)
 
 
-def _merged(job: Job, kept: StudySettings | None, trials: Sequence[FrozenTrial]) -> StudySettings:
+def _merged(job: Job, stored: StudySettings | None, trials: Sequence[FrozenTrial]) -> StudySettings:
     """The settings of the job, with what the study has fixed before: nothing, while it has no trials."""
-    given = settings_of(job)
-    if kept is None:
-        return given
+    wanted = settings_of(job)
+    if stored is None:
+        return wanted
     if trials:
-        _require_same(job, kept, given, trials)
-    return given if job.seed is not None else replace(given, seed=kept.seed)
+        _require_same(job, stored, wanted, trials)
+    return wanted if job.seed is not None else replace(wanted, seed=stored.seed)
 
 
-def _require_same(job: Job, kept: StudySettings, given: StudySettings, trials: Sequence[FrozenTrial]) -> None:
+def _require_same(job: Job, stored: StudySettings, wanted: StudySettings, trials: Sequence[FrozenTrial]) -> None:
     """Raise if the job would mix what must not be mixed."""
     # Ranges may get wider: all trials so far count in the wider range.
-    wider = given.space if holds_all_of(given.space, kept.space) else kept.space
+    wider = wanted.space if holds_all_of(wanted.space, stored.space) else stored.space
     fixed: dict[str, tuple[Any, Any]] = {
-        "parameters": (wider, given.space),
-        "direction": (kept.direction, given.direction),
+        "parameters": (wider, wanted.space),
+        "direction": (stored.direction, wanted.direction),
     }
     if any(trial.state in (TrialState.RUNNING, TrialState.COMPLETE) for trial in trials):
-        fixed["objective"] = (kept.objective, given.objective)
+        fixed["objective"] = (stored.objective, wanted.objective)
     if any(_has_cost(trial) for trial in trials):
-        fixed["cost"] = (kept.cost, given.cost)
-        fixed["price_per_second"] = (kept.price, given.price if kept.price is not None else None)
+        fixed["cost"] = (stored.cost, wanted.cost)
+        fixed["price_per_second"] = (stored.price, wanted.price if stored.price is not None else None)
     for what, (old, new) in fixed.items():
         if old != new:
             way_out = "change it back, or give the job another name to begin a new study"
@@ -352,9 +352,9 @@ def hand_out(study: JobStudy, notes: Mapping[str, Any], used: Used = lambda _: {
 
     def choose() -> FrozenTrial | StopReason:
         trials = study.trials()
-        kept = next((trial for trial in trials if trial.user_attrs.get(attributes.TOKEN) == token), None)
-        if kept is not None:  # the connection broke, but not before the trial was there
-            return kept
+        there = next((trial for trial in trials if trial.user_attrs.get(attributes.TOKEN) == token), None)
+        if there is not None:  # the connection broke, but not before the trial was there
+            return there
         optimizer = optimizer_of(study.settings, trials, used)
         reason = optimizer.should_stop()
         return study.add(optimizer.ask(), {**notes, attributes.TOKEN: token}) if reason is None else reason

@@ -79,8 +79,8 @@ class Tuner:
             self._abandon()
             if interruption.signal is None:
                 raise
-            kept = f"{interruption.reason}; what ran is recorded by the next run, since the storage is away: {error}"
-            raise InterruptedRunError(kept, interruption.signal) from None
+            message = f"{interruption.reason}; what ran is recorded by the next run, since the storage is away: {error}"
+            raise InterruptedRunError(message, interruption.signal) from None
         finally:
             self._kill_all()
             guard.close()

@@ -86,8 +86,8 @@ class ModulatedGP:
         inverse = self._inverse_factor(z)
         mean = self.mean
         if mean is None:  # the most likely one: generalized least squares, K^-1 = inverse' inverse
-            one, told = inverse @ unit, inverse @ (unit * values)
-            mean = float(one @ told / (one @ one))
+            one, seen = inverse @ unit, inverse @ (unit * values)
+            mean = float(one @ seen / (one @ one))
         return ModulatedPosterior(self, mean, z, unit * (values - mean), inverse)
 
     def conditioned(self, mean: float, z: Floats, residual: Floats) -> "ModulatedPosterior":

@@ -11,7 +11,7 @@ import numpy as np
 
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
-from pbgi.model import last_noted
+from pbgi.model import last_hyperparameters
 from pbgi.notes import VALUE_MODEL
 from pbgi.optimizer import Optimizer
 from pbgi.prediction import INTERVAL_Z
@@ -118,9 +118,9 @@ def _along(optimizer: Optimizer) -> list[Floats]:
     center = space.to_unit({} if best is None else best.params)
     lines = []
     for j, grid in enumerate(space.grids):
-        few = grid is not None and (len(grid) <= N_ALONG or space.categorical[j])
-        line = np.tile(center, (len(grid) if few and grid is not None else N_ALONG, 1))
-        line[:, j] = grid if few else np.linspace(0.0, 1.0, N_ALONG)
+        all_levels = grid is not None and (len(grid) <= N_ALONG or space.categorical[j])
+        line = np.tile(center, (len(grid) if all_levels and grid is not None else N_ALONG, 1))
+        line[:, j] = grid if all_levels else np.linspace(0.0, 1.0, N_ALONG)
         lines.append(np.unique(space.snap(line), axis=0))
     return lines
 
@@ -136,8 +136,8 @@ def _spread(optimizer: Optimizer, sign: float) -> Floats:
 
 def _length_scales(optimizer: Optimizer) -> Floats:
     dimension = optimizer.space.dimension
-    noted = last_noted(optimizer.trials, VALUE_MODEL, dimension)
-    return np.full(dimension, USUAL_LENGTH_SCALE) if noted is None else np.array(noted.length_scales)
+    latest = last_hyperparameters(optimizer.trials, VALUE_MODEL, dimension)
+    return np.full(dimension, USUAL_LENGTH_SCALE) if latest is None else np.array(latest.length_scales)
 
 
 def _varying(optimizer: Optimizer, point: Mapping[str, Value]) -> dict[str, Value]:

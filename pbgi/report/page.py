@@ -180,9 +180,9 @@ def _trials(subject: Subject) -> str:
     heads = ["trial", "state", text(subject.value_name), "cost", "predicted", *names, "message"]
     head = "".join(f"<th scope=col>{_escaped(name)}</th>" for name in heads)
     body = "".join(_row(subject, trial, names) for trial in shown)
-    few = "" if len(shown) == len(subject.trials) else f" The latest {len(shown):,} of {len(subject.trials):,}."
+    shortened = "" if len(shown) == len(subject.trials) else f" The latest {len(shown):,} of {len(subject.trials):,}."
     unit = f" Costs are in {_escaped(subject.unit)}." if subject.unit else ""
-    note = f"<p class=how>{few}{unit}</p>" if few or unit else ""
+    note = f"<p class=how>{shortened}{unit}</p>" if shortened or unit else ""
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<section><h2>All trials</h2>{note}<div class="trials" tabindex="0">{table}</div></section>'
 

@@ -84,7 +84,7 @@ def _fewer(regions: list[Region]) -> list[Region]:
     """The choices that took the most, in their order, and all others together."""
     if len(regions) <= MOST_CHOICES:
         return regions
-    kept = set(sorted(range(len(regions)), key=lambda i: -regions[i].paid)[: MOST_CHOICES - 1])
-    others = [regions[i] for i in range(len(regions)) if i not in kept]
+    shown = set(sorted(range(len(regions)), key=lambda i: -regions[i].paid)[: MOST_CHOICES - 1])
+    others = [regions[i] for i in range(len(regions)) if i not in shown]
     rest = Region(f"{len(others)} others", tuple(trial for region in others for trial in region.trials))
-    return [*(regions[i] for i in sorted(kept)), rest]
+    return [*(regions[i] for i in sorted(shown)), rest]

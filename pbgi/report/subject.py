@@ -116,8 +116,8 @@ class Subject:
     @cached_property
     def cost_scale(self) -> float | None:
         """The latest cost_scale: the fixed one, or what the policy has come down to."""
-        noted = [rate for trial in self.trials if (rate := COST_SCALE.of(trial)) is not None]
-        return self.exchange_rate or (noted[-1] if noted else None)
+        rates = [rate for trial in self.trials if (rate := COST_SCALE.of(trial)) is not None]
+        return self.exchange_rate or (rates[-1] if rates else None)
 
     @cached_property
     def beliefs(self) -> Beliefs | None:

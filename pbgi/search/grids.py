@@ -157,8 +157,8 @@ def _sweep(X: Floats, values: Floats, rows: Ints, j: int, grid: Grid | FineGrid,
 def _sweep_pairs(X: Floats, values: Floats, grids: Grids, value_only: ValueOnly) -> Ints:
     """Change two short grids at once in the best row, if that helps; the rows that moved."""
     row = np.flatnonzero(values == values.max())[:1]
-    few = [(j, g) for j, g in enumerate(grids) if g is not None and 1 < g.n_levels <= PAIR_LEVELS]
-    short = [(j, grid.at(np.arange(grid.n_levels))) for j, grid in few]
+    small = [(j, g) for j, g in enumerate(grids) if g is not None and 1 < g.n_levels <= PAIR_LEVELS]
+    short = [(j, grid.at(np.arange(grid.n_levels))) for j, grid in small]
     blocks = [X[row]]
     for (i, first), (j, second) in islice(combinations(short, 2), MAX_PAIRS):
         block = np.repeat(X[row], len(first) * len(second), axis=0)

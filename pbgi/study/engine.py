@@ -152,9 +152,9 @@ def _outcome(account: Account) -> tuple[TrialState, str | None]:
         if math.isfinite(trial.value):
             return TrialState.COMPLETE, None
         return TrialState.FAILED, f"the value of a trial must be finite; got {trial.value!r}"
-    told = trial.user_attrs.get(attributes.MESSAGE)
+    message = trial.user_attrs.get(attributes.MESSAGE)
     state = TrialState.INTERRUPTED if account.interrupted else TrialState.FAILED
-    return state, told if isinstance(told, str) else None
+    return state, message if isinstance(message, str) else None
 
 
 def _has_more(space: StudySpace, account: Account) -> bool:

@@ -35,19 +35,19 @@ def tell_result(study: Study, trial: Trial | int, value: float, *, cost: float |
     Raises:
         TrialStateError: It has ended otherwise before.
     """
-    told, paid, trials = check_value(value), check_cost(cost), trials_of(study)
-    if not math.isfinite(told):
+    value, paid, trials = check_value(value), check_cost(cost), trials_of(study)
+    if not math.isfinite(value):
         raise InvalidInputError(f"value must be finite; got {value!r}; write study.tell(trial, state=TrialState.FAIL)")
     known = _trial(trials, trial)
     if not known.state.is_finished():
         if paid is not None:
             note(study, known, attributes.COST, paid)
-        patiently(lambda: study.tell(known.number, told, skip_if_finished=True))
+        patiently(lambda: study.tell(known.number, value, skip_if_finished=True))
         return trials_of(study)[known.number]
     found = late_result(trials, known)
     if found is None and was_abandoned(known):
-        return add_trial(study, late_trial(trials, known, told, told_cost(known) if paid is None else paid))
-    return require_same(found or known, told, paid)
+        return add_trial(study, late_trial(trials, known, value, told_cost(known) if paid is None else paid))
+    return require_same(found or known, value, paid)
 
 
 def _trial(trials: list[FrozenTrial], wanted: Any) -> FrozenTrial:
@@ -77,18 +77,21 @@ def late_trial(
 ) -> FrozenTrial:
     """The trial that holds the late result of a failed one, to be added. Without a cost it is charged the same."""
     own = {
-        key: told for key, told in failed.user_attrs.items() if key != attributes.COST and not key.startswith("pbgi:")
+        key: note for key, note in failed.user_attrs.items() if key != attributes.COST and not key.startswith("pbgi:")
     }
-    kept: dict[str, Any] = {attributes.LATE: failed.number, attributes.TRIAL: failed.system_attrs.get(attributes.TRIAL)}
+    system_attrs: dict[str, Any] = {
+        attributes.LATE: failed.number,
+        attributes.TRIAL: failed.system_attrs.get(attributes.TRIAL),
+    }
     if cost is None:
-        kept[attributes.PRICE] = ledger_of(trials).accounts[failed.number].charged
+        system_attrs[attributes.PRICE] = ledger_of(trials).accounts[failed.number].charged
     return create_trial(
         state=TrialState.COMPLETE,
         value=value,
         params=failed.params,
         distributions=failed.distributions,
         user_attrs=own | dict(notes) | ({} if cost is None else {attributes.COST: cost}),
-        system_attrs=kept,
+        system_attrs=system_attrs,
     )
 
 

@@ -171,9 +171,9 @@ def _account(trial: FrozenTrial, tells: bool, price_of: PriceOf | None) -> Accou
 
 def _observed(trial: FrozenTrial, told: float) -> float:
     """What a trial was seen to cost; 0 if nobody saw it."""
-    noted = trial.user_attrs.get(attributes.OBSERVED, told)
-    real = isinstance(noted, int | float) and not isinstance(noted, bool)
-    return float(noted) if real and 0.0 <= noted < math.inf else told
+    observed = trial.user_attrs.get(attributes.OBSERVED, told)
+    real = isinstance(observed, int | float) and not isinstance(observed, bool)
+    return float(observed) if real and 0.0 <= observed < math.inf else told
 
 
 def _says_nothing(trial: FrozenTrial, tells: bool) -> bool:

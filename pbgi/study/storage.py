@@ -46,16 +46,16 @@ def patiently(operation: Callable[[], T], patience: float | None = None) -> T:
         patience: Seconds after which the error is raised; by default those of the sampler, `SERVER_PATIENCE`.
     """
     patience = SERVER_PATIENCE if patience is None else patience
-    begun, told = time.monotonic(), False
+    begun, warned = time.monotonic(), False
     while True:
         try:
             return operation()
         except Exception as error:
             if not _is_server_gone(error) or time.monotonic() - begun >= patience:
                 raise
-            if not told:
+            if not warned:
                 _LOGGER.warning("The storage cannot be reached; trying again for %g s", patience)
-                told = True
+                warned = True
         time.sleep(PAUSE)
 
 

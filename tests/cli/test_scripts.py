@@ -104,7 +104,7 @@ def test_a_failure_without_a_cost_is_no_observation(tmp_path, capfd):
     ("arguments", "says"),
     [
         (["7", "--value", "1", "--cost", "1"], "got number 7; numbers go from 0 to 0"),
-        (["0"], "must be told a value, or that it failed"),
+        (["0"], "must have a value or have failed"),
         (["0", "--value", "1"], "cost must be told, since the budget counts it"),
         (["0", "--value", "1", "--cost", "0"], "cost must be a positive, finite number"),
         (["0", "--value", "1", "--cost", "nan"], "cost must be a positive, finite number"),

@@ -175,10 +175,10 @@ class PBGISearch(Searcher):
         check_mode(mode)
         named, turned = agreed("metric", self._named, metric), agreed("mode", self._turned, mode)
         if self._own_space is None:
-            given = SearchSpace.of(config)
+            own = SearchSpace.of(config)
             if self._experiment is not None:
-                given.require_like(self._space_so_far())
-            self._space = given
+                own.require_like(self._space_so_far())
+            self._space = own
         self._named, self._turned = named, turned
         if self._experiment is not None:
             self._experiment.fail_running("left running by an earlier experiment")

@@ -43,7 +43,7 @@ class SearchSettings:
     def fresh_experiment(
         self, space_of: Callable[[], SearchSpace], mode: str, points: Iterable[Mapping[str, Any]]
     ) -> Experiment:
-        """An experiment without trials, in the space that `space_of` gives; `points` are configurations to try first."""
+        """An experiment without trials, in the space that `space_of` gives; `points` come first."""
         space = space_of()
         optimizer = Optimizer.of(space.space, DIRECTIONS[mode], self._engine_in(space_of))
         return Experiment(optimizer, self.cost_name, [space.to_engine(point) for point in points])
@@ -75,8 +75,8 @@ def check_mode(mode: Any) -> None:
         raise InvalidInputError(f"mode must be 'min' or 'max'; got {mode!r}")
 
 
-def agreed(what: str, own: str | None, given: str | None) -> str | None:
+def agreed(what: str, own: str | None, other: str | None) -> str | None:
     """The one that is known, if both places that may say it agree."""
-    if own is not None and given is not None and own != given:
-        raise InvalidInputError(f"{what} must be the same in PBGISearch and TuneConfig; got {own!r} and {given!r}")
-    return own if given is None else given
+    if own is not None and other is not None and own != other:
+        raise InvalidInputError(f"{what} must be the same in PBGISearch and TuneConfig; got {own!r} and {other!r}")
+    return own if other is None else other

@@ -45,13 +45,16 @@ class SearchSpace:
     objects: Mapping[str, Sequence[Any]]
 
     @classmethod
-    def of(cls, given: Any) -> "SearchSpace":
-        """The space that was given, or an `InvalidInputError` that names the parameter."""
-        _require_one_space(given)
-        objects = {name: list(value) for name, value in given.items() if _is_list(value) and not _is_plain(value)}
+    def of(cls, distributions: Any) -> "SearchSpace":
+        """The space of these lists and distributions, or an `InvalidInputError` that names the parameter."""
+        _require_one_space(distributions)
+        objects = {
+            name: list(value) for name, value in distributions.items() if _is_list(value) and not _is_plain(value)
+        }
         positions = {name: Categorical(range(len(choices))) for name, choices in objects.items()}
         return cls(
-            Space({name: positions.get(name) or _parameter(name, value) for name, value in given.items()}), objects
+            Space({name: positions.get(name) or _parameter(name, value) for name, value in distributions.items()}),
+            objects,
         )
 
     def candidate(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,15 +73,15 @@ class SearchSpace:
             values[i] = self.objects[name][position]
         return values
 
-    def cost(self, given: Cost | None) -> Cost | None:
+    def cost(self, cost: Cost | None) -> Cost | None:
         """A cost whose function takes candidates, as one whose function takes what the engine knows them by."""
         if not self.objects:
-            return given
-        if isinstance(given, KnownCost):
-            return replace(given, price=_PriceOfCandidate(self, given.price, given.vectorized))
-        if isinstance(given, LearnedCost) and given.known_factor is not None:
-            return replace(given, known_factor=_PriceOfCandidate(self, given.known_factor, given.vectorized))
-        return given
+            return cost
+        if isinstance(cost, KnownCost):
+            return replace(cost, price=_PriceOfCandidate(self, cost.price, cost.vectorized))
+        if isinstance(cost, LearnedCost) and cost.known_factor is not None:
+            return replace(cost, known_factor=_PriceOfCandidate(self, cost.known_factor, cost.vectorized))
+        return cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,14 +96,14 @@ class _PriceOfCandidate:
         return self.price(self.space.candidates(params) if self.vectorized else self.space.candidate(params))
 
 
-def _require_one_space(given: Any) -> None:
-    if isinstance(given, Mapping):
+def _require_one_space(distributions: Any) -> None:
+    if isinstance(distributions, Mapping):
         return
     rule = "search_space must be one mapping from names to parameters"
-    if isinstance(given, Sequence) and not isinstance(given, str):
+    if isinstance(distributions, Sequence) and not isinstance(distributions, str):
         way_out = "a list of spaces is not supported: search each one, or put all parameters into one mapping"
-        raise InvalidInputError(f"{rule}; got {given!r}; {way_out}")
-    raise InvalidInputError(f"{rule}; got {given!r}; write {{'C': pbgi.Float(0.01, 100, log=True)}}")
+        raise InvalidInputError(f"{rule}; got {distributions!r}; {way_out}")
+    raise InvalidInputError(f"{rule}; got {distributions!r}; write {{'C': pbgi.Float(0.01, 100, log=True)}}")
 
 
 def _is_list(value: Any) -> bool:
@@ -117,15 +120,15 @@ def _is_plain(choices: Sequence[Any]) -> bool:
     return len(set(plain)) == len(typed)  # 1 and 1.0 differ to an estimator, but not to a Categorical
 
 
-def _parameter(name: str, given: Any) -> Parameter | Value:
-    if isinstance(given, Parameter) or isinstance(unboxed(given), Value):
-        return given  # type: ignore[no-any-return]
+def _parameter(name: str, candidates: Any) -> Parameter | Value:
+    if isinstance(candidates, Parameter) or isinstance(unboxed(candidates), Value):
+        return candidates  # type: ignore[no-any-return]
     try:
-        if _is_list(given):
-            return Categorical(given)
-        if isinstance(given, range) and given:
-            return Integer(min(given), max(given), step=abs(given.step))
-        found = _of_distribution(given)
+        if _is_list(candidates):
+            return Categorical(candidates)
+        if isinstance(candidates, range) and candidates:
+            return Integer(min(candidates), max(candidates), step=abs(candidates.step))
+        found = _of_distribution(candidates)
     except InvalidInputError as error:
         raise InvalidInputError(f"parameter {name!r}: {error}") from None
     if found is None:
@@ -133,23 +136,23 @@ def _parameter(name: str, given: Any) -> Parameter | Value:
             f"parameter {name!r} must be a Float, Integer or Categorical of pbgi, a list of choices, a range, a frozen "
             "uniform, loguniform or randint of scipy.stats, or a plain fixed value"
         )
-        shown = f"{given.dist.name} of scipy.stats" if hasattr(given, "dist") else repr(given)
+        shown = f"{candidates.dist.name} of scipy.stats" if hasattr(candidates, "dist") else repr(candidates)
         way_out = "for bounds write pbgi.Float(low, high) or pbgi.Float(low, high, log=True), for choices a list"
         raise InvalidInputError(f"{rule}; got {shown}; {way_out}")
     return found
 
 
-def _of_distribution(given: Any) -> Parameter | None:
+def _of_distribution(frozen: Any) -> Parameter | None:
     """The parameter with the support of a frozen distribution, if that says all of it."""
-    kind = type(getattr(given, "dist", None))
+    kind = type(getattr(frozen, "dist", None))
     if kind not in (type(stats.uniform), type(stats.loguniform), type(stats.randint)):
         return None
-    low, high = (unboxed(bound) for bound in given.support())
+    low, high = (unboxed(bound) for bound in frozen.support())
     if kind is type(stats.randint):
         return Integer(int(low), int(high))  # type: ignore[call-overload]
     if kind is type(stats.uniform):
         return Float(low, high)  # type: ignore[arg-type]
     found = Float(low, high, log=True)  # type: ignore[arg-type]
     # A shifted one (loc=...) is uniform in the logarithm of something else.
-    shifted = not math.isclose(given.median(), math.sqrt(found.low) * math.sqrt(found.high), rel_tol=1e-9)
+    shifted = not math.isclose(frozen.median(), math.sqrt(found.low) * math.sqrt(found.high), rel_tol=1e-9)
     return None if shifted else found
