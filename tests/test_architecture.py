@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from measures import Module, unnamed
 from processor_seconds import median_seconds
 
 import pbgi
@@ -67,3 +68,14 @@ def test_no_global_state_is_touched():
     pbgi.gittins_index(torch.zeros(3), torch.ones(3, requires_grad=True), -1.0).sum().backward()
     solve([Box(Gaussian(0, 1), 0.5), Box([1.0, 2.0], 0.2)], budget=0.4).play(np.random.default_rng(0))
     assert state() == before
+
+
+def test_the_house_keeps_its_measures():
+    """At the top level and in the command line people find their way, and tests by the names of modules."""
+    assert len(list((ROOT / "pbgi").glob("[!_]*.py"))) <= 26
+    assert len(list((ROOT / "pbgi" / "cli").glob("[!_]*.py"))) <= 19
+    tests = list((ROOT / "tests").rglob("test_*.py"))
+    assert len(unnamed(ROOT)) <= 0.1 * len(tests)
+    for name in ("gp/kernel", "gp/fit", "search/grids", "search/climb"):
+        module = Module(ROOT / "pbgi" / f"{name}.py")
+        assert len(module.comments) >= 0.06 * len(module.code), name

@@ -109,6 +109,7 @@ def maximize_mixed(
     """
     X = snap(np.array(starts, dtype=np.float64), grids)
     continuous = np.array([grid is None for grid in grids])
+    # A long grid of neighbors that are alike is climbed first as if it were continuous: sweeps then begin near the top.
     relaxed = np.array([grid is None or (grid.ordered and grid.n_levels > MAX_SWEPT_LEVELS) for grid in grids])
     values = finite(value_only(X))
     climb_all = partial(maximize_batch, scale=scale, lengths=lengths, tolerance=tolerance, race=race)
@@ -126,8 +127,10 @@ def maximize_mixed(
             if grid is not None and grid.n_levels > 1:
                 _sweep(X, values, rows, j, grid, value_only)
         climb(rows, continuous)
+        # A row that gained nothing in a whole round would gain nothing in the next one either.
         rows = rows[values[rows] > before + tolerance * (scale or 0.0)]
         if not len(rows):
+            # Where two choices are only good together, one at a time never gets there.
             rows = _sweep_pairs(X, values, grids, value_only)
         if not len(rows):
             break
@@ -156,10 +159,10 @@ def _sweep(X: Floats, values: Floats, rows: Ints, j: int, grid: Grid | FineGrid,
 
 def _sweep_pairs(X: Floats, values: Floats, grids: Grids, value_only: ValueOnly) -> Ints:
     """Change two short grids at once in the best row, if that helps; the rows that moved."""
-    row = np.flatnonzero(values == values.max())[:1]
+    row = np.flatnonzero(values == values.max())[:1]  # pairs of all rows would take as long as the search itself
     small = [(j, g) for j, g in enumerate(grids) if g is not None and 1 < g.n_levels <= PAIR_LEVELS]
     short = [(j, grid.at(np.arange(grid.n_levels))) for j, grid in small]
-    blocks = [X[row]]
+    blocks = [X[row]]  # there is something to compare with, also where no two grids are short
     for (i, first), (j, second) in islice(combinations(short, 2), MAX_PAIRS):
         block = np.repeat(X[row], len(first) * len(second), axis=0)
         block[:, i], block[:, j] = np.repeat(first, len(second)), np.tile(second, len(first))
@@ -173,6 +176,7 @@ def _passes(X: Floats, rows: Ints, j: int, grid: Grid | FineGrid) -> Iterator[In
     if not grid.ordered or n <= MAX_SWEPT_LEVELS:
         yield np.broadcast_to(np.arange(n), (len(rows), n))
         return
+    # The acquisition is smooth along such a grid, so a level between two coarse ones is found from the better of them.
     stride = math.ceil(n / COARSE_LEVELS)
     coarse = np.unique(np.append(np.arange(0, n, stride), n - 1))
     yield np.broadcast_to(coarse, (len(rows), len(coarse)))
