@@ -76,7 +76,9 @@ class Tuner:
                 self._loop(guard, interruption)
             return self._ended(interruption)
         except StorageError as error:
-            self._abandon()
+            # The signal may have come in the middle of a wait for the storage: it is still why the trials ended.
+            stopped = interruption.signal is not None
+            self._abandon(f"{interruption.reason} while it ran" if stopped else "killed because the storage failed")
             if interruption.signal is None:
                 raise
             message = f"{interruption.reason}; what ran is recorded by the next run, since the storage is away: {error}"
@@ -225,10 +227,10 @@ class Tuner:
         with contextlib.suppress(OSError):
             write_json(folder_of(self._job, trial) / RESULT, {"token": token, "outcome": asdict(outcome)})
 
-    def _abandon(self) -> None:
+    def _abandon(self, why: str) -> None:
         """The storage is gone: end what runs and leave the outcomes where the next run finds them."""
         for running in self._running.values():
-            running.attempt.stop("killed because the storage failed")
+            running.attempt.stop(why)
         deadline = time.monotonic() + GRACE + 1.0
         for running in self._running.values():
             while running.attempt.process.returncode is None and time.monotonic() < deadline:

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import signal
 import stat
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from cli_runs import ECHO, assert_sound, engine_trials, processes_with, run, sta
 
 from pbgi.cli import main
 from pbgi.cli.command import Outcome
+from pbgi.cli.errors import StorageError
 from pbgi.cli.study import JobStudy
 from pbgi.cli.tune import Tuner
 from pbgi.integrations.optuna import cost_summary
@@ -415,6 +417,24 @@ def test_a_result_that_was_saved_is_not_lost(tmp_path, capfd, monkeypatch):
     trials = assert_sound(job, err)
     assert [trial.value for trial in trials] == [trial.params["x"] for trial in trials]
     assert said["trials"] == {"complete": 2, "failed": 0, "running": 0}
+
+
+@pytest.mark.parametrize(
+    ("comes", "code", "says"), [(True, 130, "interrupted by Ctrl-C while it ran"), (False, 3, "the storage failed")]
+)
+def test_why_a_trial_ended_when_the_storage_went_away(tmp_path, monkeypatch, comes, code, says):
+    """A signal in the middle of a wait for the storage is still the reason."""
+    job = write_job(tmp_path, "trials = 2\n" + ECHO.replace('"echo"', '"sh", "-c", "sleep 60"'))
+
+    def goes_away(_):
+        if comes:
+            signal.raise_signal(signal.SIGINT)
+        raise StorageError("the storage is away")
+
+    monkeypatch.setattr(Tuner, "_beat", goes_away)
+    assert main(["tune", str(job)]) == code
+    (left,) = (tmp_path / "job.trials").glob("*/outcome.json")
+    assert says in json.loads(left.read_text())["outcome"]["message"]
 
 
 def test_trials_of_other_machines_are_left_alone(tmp_path, capfd, monkeypatch):
