@@ -16,8 +16,8 @@ from pbgi.cost import (
     KnownCost,
     LearnedCost,
     UniformCost,
-    few,
     fits,
+    least_costs,
     posterior_and_cost,
 )
 from pbgi.gp.config import GPConfig, Hyperparameters
@@ -177,7 +177,7 @@ def matern(A, B, length_scale):
     return (1.0 + r + r**2 / 3.0) * np.exp(-r)
 
 
-@pytest.mark.parametrize("n", [1, 2, 4, few(2) - 1])
+@pytest.mark.parametrize("n", [1, 2, 4, least_costs(2) - 1])
 def test_few_costs_give_an_assumed_process_by_hand(n):
     """A Matern-5/2 process around the line; the assumed variance counts like two observations."""
     X, Z = design(SQUARE, n), design(SQUARE, 25, seed=1)
@@ -213,7 +213,7 @@ def test_few_costs_make_a_log_normal_that_knows_what_was_paid(n):
 
 
 def test_enough_costs_start_the_fit():
-    X = design(SQUARE, few(2))
+    X = design(SQUARE, least_costs(2))
     logs = np.log(some_costs(X))
     model = fit(LearnedCost(), SQUARE, X, np.exp(logs))
     expected = fit_gp(X, logs).hyperparameters.length_scales
