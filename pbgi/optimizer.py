@@ -190,12 +190,7 @@ class Optimizer:
 
     @refuse_unknown_arguments
     def fail(
-        self,
-        trial: Trial | int,
-        *,
-        cost: float | None = None,
-        message: str | None = None,
-        charge: float | None = None,
+        self, trial: Trial | int, *, cost: float | None = None, message: str | None = None, charge: float | None = None
     ) -> Trial:
         """Record that a trial ended without a value.
 
@@ -206,12 +201,7 @@ class Optimizer:
 
     @refuse_unknown_arguments
     def interrupt(
-        self,
-        trial: Trial | int,
-        *,
-        cost: float | None = None,
-        message: str | None = None,
-        charge: float | None = None,
+        self, trial: Trial | int, *, cost: float | None = None, message: str | None = None, charge: float | None = None
     ) -> Trial:
         """Record that a trial was ended from outside: by Ctrl-C, or because the budget was used up.
 

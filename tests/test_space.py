@@ -638,7 +638,7 @@ def test_levels_of_a_float_are_those_of_an_integer_of_as_many_steps():
 
 def test_a_space_written_before_there_were_steps_is_read():
     entry = {"name": "x", "kind": "float", "low": 0.0, "high": 1.0, "log": False}
-    assert Space.from_json({"parameters": [entry]}) == Space({"x": Float(0.0, 1.0)})
+    assert Space.from_plain({"parameters": [entry]}) == Space({"x": Float(0.0, 1.0)})
 
 
 @pytest.mark.parametrize(

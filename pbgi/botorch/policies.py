@@ -97,13 +97,7 @@ class MaxValueEntropy(SearchedPolicy):
 class MultiFidelityMaxValueEntropy(MaxValueEntropy):
     """Max-value entropy search per cost, known or learned: what is left of its multi-fidelity form with one fidelity.
 
-    Args:
-        n_candidates_per_dimension: Random points that the largest value is sampled from, besides those tried.
-        n_max_values: Samples of the largest value; BoTorch's default.
-        n_values: Samples of the value at a point; BoTorch's default.
-        n_raw_samples_per_dimension: See `SearchedPolicy`, as for the others.
-        n_restarts_per_dimension: Climbs.
-        n_iterations: Of each climb, at most.
+    The arguments are those of `MaxValueEntropy`.
     """
 
     def _acquisition(

@@ -29,23 +29,6 @@ if TYPE_CHECKING:
     )
     from pbgi.report.several import draw_best_value, draw_regret
 
-_HOMES = {
-    "page": ("write_report",),
-    "plots": (
-        "figures",
-        "plot_best_value",
-        "plot_cost_scale",
-        "plot_costs",
-        "plot_outlook",
-        "plot_parallel",
-        "plot_slices",
-        "plot_spending",
-        "plot_stop_gauge",
-    ),
-    "several": ("draw_best_value", "draw_regret"),
-}
-_get = names_from("pbgi.report", _HOMES)
-
 __all__ = [
     "draw_best_value",
     "draw_regret",
@@ -60,6 +43,13 @@ __all__ = [
     "plot_stop_gauge",
     "write_report",
 ]
+
+_HOMES = {
+    "page": ("write_report",),
+    "plots": ("figures", *(name for name in __all__ if name.startswith("plot_"))),
+    "several": ("draw_best_value", "draw_regret"),
+}
+_get = names_from("pbgi.report", _HOMES)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,10 +2,13 @@
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
+from functools import wraps
+from inspect import signature
 from pathlib import Path
+from typing import ParamSpec
 
 from pbgi.checks import refuse_unknown_arguments, require_count, require_positive
 from pbgi.cost import Cost, KnownCost, UniformCost
@@ -27,6 +30,8 @@ from pbgi.run.starting_points import StartingPoint, read_points, tell_known
 from pbgi.serialization import Value
 from pbgi.space import Space
 from pbgi.stopping import StopRule
+
+P = ParamSpec("P")
 
 
 @refuse_unknown_arguments
@@ -130,48 +135,24 @@ def minimize(
         return run.result(executor if executor is not None or n_workers == 1 else Threads(), n_workers)
 
 
-@refuse_unknown_arguments
-def maximize(
-    fun: Function,
-    space: Space | Mapping[str, Parameter | Value],
-    *,
-    budget: float | None = None,
-    cost: Cost | None = None,
-    policy: Policy | None = None,
-    stop: StopRule | None = None,
-    model: GPConfig | ModelKind | None = None,
-    n_startup_trials: int | None = None,
-    seed: int | None = None,
-    n_workers: int = 1,
-    executor: Executor | None = None,
-    callbacks: Sequence[Callback] = (),
-    x0: Iterable[StartingPoint] = (),
-    progress: bool = False,
-    max_failures: int | None = 5,
-    seconds: float | None = None,
-    resume: str | os.PathLike[str] | None = None,
-) -> Result:
-    """Maximize a function within a budget: `minimize` with `direction="maximize"`, and the same arguments."""
-    return minimize(
-        fun,
-        space,
-        budget=budget,
-        direction="maximize",
-        cost=cost,
-        policy=policy,
-        stop=stop,
-        model=model,
-        n_startup_trials=n_startup_trials,
-        seed=seed,
-        n_workers=n_workers,
-        executor=executor,
-        callbacks=callbacks,
-        x0=x0,
-        progress=progress,
-        max_failures=max_failures,
-        seconds=seconds,
-        resume=resume,
-    )
+def _maximizing(run: Callable[P, Result]) -> Callable[P, Result]:
+    """The same call with its arguments, but for the direction, which is the other one."""
+
+    @wraps(run)
+    def maximize(*args: P.args, **kwargs: P.kwargs) -> Result:
+        kwargs["direction"] = "maximize"
+        return run(*args, **kwargs)
+
+    maximize.__name__ = maximize.__qualname__ = "maximize"
+    maximize.__doc__ = 'Maximize a function within a budget: `minimize` with `direction="maximize"`, else as there.'
+    own = signature(run)
+    arguments = [argument for name, argument in own.parameters.items() if name != "direction"]
+    maximize.__signature__ = own.replace(parameters=arguments)  # type: ignore[attr-defined]
+    return refuse_unknown_arguments(maximize)
+
+
+maximize = _maximizing(minimize)
+"""Maximize a function within a budget: `minimize` with `direction="maximize"`, and its other arguments."""
 
 
 def _file(resume: str | os.PathLike[str]) -> Path:
