@@ -14,4 +14,6 @@ DISPLAY = re.compile(r'<div class="arithmatex">\\\[(.*?)\\\]</div>', re.DOTALL)
 def on_page_content(content: str, **_: Any) -> str:
     """The page with its formulas drawn."""
     content = INLINE.sub(lambda found: convert(html.unescape(found[1])), content)
-    return DISPLAY.sub(lambda found: convert(html.unescape(found[1]).strip(), display="block"), content)
+    return DISPLAY.sub(
+        lambda found: convert(html.unescape(found[1]).strip(), display="block"), content
+    )
