@@ -1,4 +1,4 @@
-"""Formulas between dollar signs become MathML, which browsers draw by themselves: no script, nothing to load."""
+"""Formulas between dollar signs become MathML, which browsers draw: no script."""
 
 import html
 import re

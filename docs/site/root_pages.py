@@ -1,4 +1,4 @@
-"""Makes pages of the site of files at the root of the repository, so that there is one text of each."""
+"""Pages of the site from files at the root: one text of each."""
 
 import re
 from pathlib import Path
