@@ -17,6 +17,7 @@ from threadpoolctl import ThreadpoolController
 from pbgi.arrays import Floats
 from pbgi.cost import least_costs
 from pbgi.fitting import cost_notes, fit_costs, fit_values
+from pbgi.going_on import is_worth_going_on, worth_resuming
 from pbgi.history import TrialState
 from pbgi.notes import Note
 from pbgi.snapshot import Proposal, Snapshot, failure_radius
@@ -27,11 +28,12 @@ from pbgi.stopping import NothingLeft, Situation, StopReason
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What comes next: a proposal with the stop rule's note, or why there is none."""
+    """What comes next: a proposal with the stop rule's note, a stopped trial that goes on, or why there is neither."""
 
     proposal: Proposal | None
     note: Mapping[str, Note]
     nothing_left: NothingLeft | None
+    resumed: int | None = None
 
 
 def choose(state: RunState) -> Choice:
@@ -53,6 +55,9 @@ def choose(state: RunState) -> Choice:
     if not state.completed:
         return _last_resort(state, seen, excluded, rng)
     snapshot, record = snapshot_of(state, excluded)
+    resumed = worth_resuming(state, snapshot)
+    if resumed is not None:
+        return Choice(None, {}, None, resumed)
     proposal = settings.policy.propose(snapshot, rng)
     if proposal is None:
         unlimited = math.isinf(snapshot.affordable)
@@ -85,15 +90,31 @@ def nothing_left_message(state: RunState, choice: Choice) -> str:
     return f"no trial is expected to fit the {left:g} that is left of the budget of {budget:g}"
 
 
-def snapshot_of(state: RunState, excluded: Floats | None = None) -> tuple[Snapshot, dict[str, Note]]:
-    """What a policy may look at, with models fitted to the trials, and what is to be noted of the fits."""
-    values, cost = fit_values(state), fit_costs(state)
+def goes_on(state: RunState, number: int) -> bool:
+    """Whether a running trial is worth going on with."""
+    steps, trial = state.settings.steps, state.trials[number]
+    if trial.state is not TrialState.RUNNING:
+        return False
+    if steps is None or not state.completed or not state.space.dimension or not steps.is_decision(trial.reports):
+        return True
+    return is_worth_going_on(state, snapshot_of(state, refit=False, besides=number)[0], trial)
+
+
+def snapshot_of(
+    state: RunState, excluded: Floats | None = None, *, refit: bool = True, besides: int | None = None
+) -> tuple[Snapshot, dict[str, Note]]:
+    """What a policy may look at, with models fitted to the trials, and what is to be noted of the fits.
+
+    Running trials are pending, besides one whose future is asked for.
+    """
+    values, cost = fit_values(state, refit=refit), fit_costs(state)
+    pending = [trial for trial in state.running if trial.number != besides]
     snapshot = Snapshot(
         space=state.space,
         X=values.X,
         warped=values.warped,
         warp=values.warp,
-        model=values.model.condition_on_pending(state.points(state.running)),
+        model=values.model.condition_on_pending(state.points(pending)),
         cost=cost,
         trials=state.trials,
         sign=state.sign,
@@ -104,6 +125,7 @@ def snapshot_of(state: RunState, excluded: Floats | None = None) -> tuple[Snapsh
         affordable=state.affordable,
         wariness=state.wariness,
         failed_radius=np.array([failure_radius(t, len(state.trials)) for t in state.failed]),
+        instalments=values.instalments,
     )
     return snapshot, {**values.notes, **cost_notes(state, cost)}
 

@@ -4,6 +4,8 @@ The history is all the state of a run. Nothing else is remembered between two su
 JSON goes on as if it had never stopped. A trial is a frozen record; the history replaces it when its outcome is told:
 
     add_running -> RUNNING --complete--> COMPLETE      a finite value
+                           --report----> RUNNING       a value on its way; the trial is charged what it has cost
+                           --stop------> STOPPED       not worth going on: charged what it has cost; --resume--> RUNNING
                            --complete--> FAILED        a value that is NaN or infinite: recorded, never an error
                            --fail------> FAILED
                            --interrupt-> INTERRUPTED   ended from outside: charged, and it says nothing of its point
@@ -25,6 +27,7 @@ from pbgi.checks import check_charge, check_cost, check_value, set_fields
 from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
 from pbgi.notes import Note
 from pbgi.serialization import Value, plain_value, require_fields
+from pbgi.steps import Report, checked_report, checked_reports, cost_so_far, require_next
 
 
 class TrialState(StrEnum):
@@ -34,9 +37,10 @@ class TrialState(StrEnum):
     COMPLETE = "complete"
     FAILED = "failed"
     INTERRUPTED = "interrupted"
+    STOPPED = "stopped"
 
 
-WITHOUT_VALUE = (TrialState.FAILED, TrialState.INTERRUPTED)
+WITHOUT_VALUE = (TrialState.FAILED, TrialState.INTERRUPTED, TrialState.STOPPED)
 
 
 class Params(dict[str, Value]):
@@ -69,6 +73,7 @@ class Trial:
         record: What the policy noted when it proposed the point, by name; part of the state of a run.
         charge: What the budget pays for it where that is not its cost: nobody saw what it cost, or it is the last of
             several attempts. Nothing is learned from it.
+        reports: What it said on its way, in the order of the steps.
     """
 
     number: int
@@ -81,6 +86,7 @@ class Trial:
     message: str | None = None
     record: Mapping[str, Note] = field(default_factory=dict, hash=False)
     charge: float | None = None
+    reports: tuple[Report, ...] = ()
 
     def __post_init__(self) -> None:
         where = f"trial {self.number}"
@@ -92,25 +98,38 @@ class Trial:
             predicted_cost=check_cost(self.predicted_cost, f"predicted_cost of {where}"),
             record=_check_record(f"record of {where}", self.record),
             charge=check_charge(self.charge, f"charge of {where}"),
+            reports=checked_reports(where, self.reports) if self.reports else (),
         )
         _require_consistent(where, self)
 
     @property
     def charged(self) -> float:
-        """What the budget pays for this trial: nothing while it runs or if it is external.
+        """What the budget pays for this trial: nothing if it is external, what it has reported while it runs.
 
         A finished trial is charged its charge, its cost, or where neither was told its predicted cost: what was
         reserved for it stays taken, since a crash that reports no cost was not free. Without any of them it is free.
         """
-        if self.external or self.state is TrialState.RUNNING:
+        if self.external:
             return 0.0
+        if self.state is TrialState.RUNNING:
+            return self.used
         known = (self.charge, self.cost, self.predicted_cost)
         return next((amount for amount in known if amount is not None), 0.0)
 
     @property
     def reserved(self) -> float:
-        """What is held back for this trial: its predicted cost while it runs."""
-        return (self.predicted_cost or 0.0) if self.state is TrialState.RUNNING else 0.0
+        """What is held back for this trial: what is left of its predicted cost while it runs."""
+        return max((self.predicted_cost or 0.0) - self.used, 0.0) if self.state is TrialState.RUNNING else 0.0
+
+    @property
+    def used(self) -> float:
+        """What it has cost by its last report."""
+        return cost_so_far(self.reports)
+
+    @property
+    def step(self) -> int:
+        """How far it has come: the step of its last report, 0 before that."""
+        return self.reports[-1].step if self.reports else 0
 
 
 class History:
@@ -212,6 +231,8 @@ class History:
             return self.fail(number, cost, _not_finite(value), charge)
         if cost is None and charge is None and trial.state in WITHOUT_VALUE:
             charge = trial.charged  # what was charged when it was given up
+        if trial.reports and trial.state is not TrialState.COMPLETE:
+            cost = _not_below_reported(trial, cost)
         outcome = replace(trial, state=TrialState.COMPLETE, value=value, cost=cost, charge=charge, message=None)
         return self._finish(trial, outcome)
 
@@ -232,6 +253,48 @@ class History:
         Arguments, result and errors are those of `fail`.
         """
         return self._end_without_value(TrialState.INTERRUPTED, number, cost, message, charge)
+
+    def report(self, number: int, step: int, value: float, cost: float | None = None) -> Trial:
+        """Record how far a running trial has come; a value that is NaN or infinite fails the trial.
+
+        Args:
+            number: Which trial.
+            step: How far it has come; steps rise.
+            value: The value there.
+            cost: What it has cost so far, all steps together, or None: not known.
+
+        Returns:
+            The trial; if its last report said the same, as it was.
+
+        Raises:
+            UnknownTrialError: There is no such trial.
+            InvalidInputError: A number breaks its rule, the step does not follow the last, or the cost has shrunk.
+            TrialStateError: The trial does not run.
+        """
+        trial, report = self.trial(number), checked_report(step, value, cost)
+        if report in trial.reports[-1:]:
+            return trial
+        _require_running(trial, f"a report of step {report.step}")
+        require_next(f"trial {number}", trial.reports, report)
+        if not math.isfinite(report.value):
+            return self.fail(number, report.cost, _not_finite(report.value), charge=None)
+        return self._put(replace(trial, reports=(*trial.reports, report)))
+
+    def stop(self, number: int, charge: float | None = None, message: str | None = None) -> Trial:
+        """Record that a running trial was not worth going on with. It is charged what it has reported, or the charge."""
+        trial, charge = self.trial(number), check_charge(charge)
+        if trial.state is TrialState.STOPPED:
+            return trial
+        _require_running(trial, "that it was stopped")
+        cost = trial.used or None
+        return self._put(replace(trial, state=TrialState.STOPPED, cost=cost, charge=charge, message=message))
+
+    def resume(self, number: int) -> Trial:
+        """Record that a stopped trial goes on from where it stood."""
+        trial = self.trial(number)
+        if trial.state is not TrialState.STOPPED:
+            raise TrialStateError(f"only a stopped trial can go on; trial {number} is {trial.state.value}")
+        return self._put(replace(trial, state=TrialState.RUNNING, cost=None, charge=None, message=None))
 
     def to_plain(self) -> dict[str, Any]:
         """The history as plain JSON values."""
@@ -275,6 +338,8 @@ class History:
         trial, cost, charge = self.trial(number), check_cost(cost), check_charge(charge)
         if message is not None and not isinstance(message, str):
             raise InvalidInputError(f"message must be a str or None; got {message!r}")
+        if trial.reports and trial.state is TrialState.RUNNING and charge is None:
+            cost = _not_below_reported(trial, cost)
         outcome = replace(trial, state=state, value=None, cost=cost, charge=charge, message=message)
         return self._finish(trial, outcome)
 
@@ -301,6 +366,20 @@ def total_charged(trials: Iterable[Trial]) -> float:
 def total_reserved(trials: Iterable[Trial]) -> float:
     """What is held for running trials."""
     return _total(trial.reserved for trial in trials)
+
+
+def _require_running(trial: Trial, told: str) -> None:
+    if trial.state is not TrialState.RUNNING:
+        rule = f"trial {trial.number} does not run and stays as it is: {_outcome(trial)}"
+        raise TrialStateError(f"{rule}; got {told}")
+
+
+def _not_below_reported(trial: Trial, cost: float | None) -> float | None:
+    """What a trial has cost in the end: what it reported, if nothing else is told."""
+    if cost is not None and cost < trial.used:
+        rule = f"the cost of trial {trial.number} must be at least what it has reported, {trial.used!r}"
+        raise InvalidInputError(f"{rule}; got {cost!r}; it is that of all steps together")
+    return cost or trial.used or None
 
 
 def _said(trial: Trial) -> tuple[object, ...]:
@@ -350,7 +429,7 @@ FIELDS = tuple(f.name for f in fields(Trial))
 def _read(position: int, entry: Any) -> Trial:
     """The trial at a position of the list, every field checked."""
     if isinstance(entry, Mapping):
-        entry = {"charge": None, **entry}  # what was written before there were charges has none
+        entry = {"charge": None, "reports": [], **entry}  # what was written before there were any has none
     require_fields(f"trials[{position}]", entry, FIELDS)
     _require_position(position, entry["number"])
     if entry["state"] not in [state.value for state in TrialState]:

@@ -11,12 +11,12 @@ from typing import overload
 import numpy as np
 
 from pbgi.checks import refuse_unknown_arguments, require_count
-from pbgi.choice import Choice, choose, nothing_left_message, snapshot_of, stop_reason, undisturbed
+from pbgi.choice import Choice, choose, goes_on, nothing_left_message, snapshot_of, stop_reason, undisturbed
 from pbgi.cost import Cost
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
 from pbgi.fitting import fit_costs
 from pbgi.gp.config import GPConfig
-from pbgi.history import WITHOUT_VALUE, History, Trial
+from pbgi.history import WITHOUT_VALUE, History, Trial, TrialState
 from pbgi.model import ModelKind
 from pbgi.parameter import Parameter
 from pbgi.policy import Policy
@@ -26,6 +26,7 @@ from pbgi.settings import Settings
 from pbgi.snapshot import cost_of
 from pbgi.space import Space
 from pbgi.state import RunState, mean
+from pbgi.steps import Steps
 from pbgi.stopping import StopReason, StopRule
 
 
@@ -46,6 +47,7 @@ class Optimizer:
             three and enough to try every choice (the paper's 2 (d + 1) where the run may end because no trial is worth
             its price), and fewer if they would take more than a quarter of the budget.
         seed: Random seed. Drawn from the operating system if not given.
+        steps: How many steps a trial has, or a `Steps`, if trials report on their way and may stop early.
     """
 
     @refuse_unknown_arguments
@@ -61,6 +63,7 @@ class Optimizer:
         model: GPConfig | ModelKind | None = None,
         n_startup_trials: int | None = None,
         seed: int | None = None,
+        steps: Steps | int | Sequence[int] | None = None,
     ) -> None:
         settings = Settings(
             cost=cost,
@@ -70,6 +73,7 @@ class Optimizer:
             model=model,  # type: ignore[arg-type]
             n_startup_trials=n_startup_trials,
             seed=seed,  # type: ignore[arg-type]
+            steps=steps,  # type: ignore[arg-type]
         )
         self._set_up(space if isinstance(space, Space) else Space(space), direction, settings, ())
 
@@ -123,6 +127,8 @@ class Optimizer:
         if n is not None:
             return self._batch(require_count("n", n))
         state, choice = self._next()
+        if choice.resumed is not None:
+            return self._history.resume(choice.resumed)
         if choice.proposal is None:
             raise NothingLeftError(nothing_left_message(state, choice))
         proposal = choice.proposal
@@ -187,6 +193,64 @@ class Optimizer:
                 "with cost=UniformCost() the budget is a number of trials"
             )
         return self._history.complete(own.number, value, cost, charge)
+
+    @refuse_unknown_arguments
+    def report(self, trial: Trial | int, step: int, value: float, *, cost: float | None = None) -> Trial:
+        """Record how far a running trial has come; that of the last step completes it.
+
+        Args:
+            trial: A trial or its number.
+            step: How far it has come, from 1 to the last step. Steps rise; some may be left out.
+            value: The outcome there. NaN or an infinity fails the trial.
+            cost: What it has cost so far, all steps together: it is charged at once.
+
+        Returns:
+            The trial. Reporting the same again changes nothing.
+
+        Raises:
+            InvalidInputError: There are no `steps`, the step is none of them or does not follow the last one, the cost
+                has shrunk, or is missing where the budget counts it.
+            TrialStateError: The trial does not run.
+        """
+        own, steps = self._own(trial), self._required_steps("report()")
+        if steps.last < require_count("step", step):
+            raise InvalidInputError(f"step must not exceed the last one, {steps.last}; got {step!r}")
+        if cost is None and self._settings.must_tell_cost:
+            raise InvalidInputError(
+                f"cost must be told, since the budget counts it; got cost=None in a report of trial {own.number}; "
+                "it is what the trial has cost so far"
+            )
+        if cost is None and self._state.prices_are_known and own.predicted_cost is not None:
+            cost = own.predicted_cost * step / steps.last
+        reported = self._history.report(own.number, step, value, cost)
+        if reported.step < steps.last or reported.state is not TrialState.RUNNING:
+            return reported
+        return self._history.complete(own.number, value, reported.used or None)
+
+    @refuse_unknown_arguments
+    def should_continue(self, trial: Trial | int) -> bool:
+        """Whether a trial is worth going on with. It is decided where a stage ends, see `Steps`; in between it is.
+
+        False for a trial that has ended.
+        """
+        own = self._own(trial)
+        self._required_steps("should_continue()")
+        with undisturbed():
+            return goes_on(self._state, own.number)
+
+    @refuse_unknown_arguments
+    def stop(self, trial: Trial | int) -> Trial:
+        """Record that a running trial was stopped early. It is charged what it has reported, which informs for good.
+
+        One that has ended stays as it is. Where trials are resumable `ask` may hand it out again.
+        """
+        own = self._own(trial)
+        return self._history.stop(own.number) if own.state is TrialState.RUNNING else own
+
+    def _required_steps(self, method: str) -> Steps:
+        if self._settings.steps is None:
+            raise InvalidInputError(f"{method} needs to know how long a trial is: Optimizer(..., steps=n); got steps=None")
+        return self._settings.steps
 
     @refuse_unknown_arguments
     def fail(

@@ -16,6 +16,7 @@ from pbgi.policy import PBGI, PBGID, POLICIES, Policy
 from pbgi.serialization import from_plain, to_plain
 from pbgi.space import Space
 from pbgi.startup import default_n_startup
+from pbgi.steps import Steps, steps_of
 from pbgi.stopping import STOP_RULES, AnyOf, BudgetSpent, GittinsStop, StopRule, rules_of
 
 DIRECTIONS = {"minimize": -1.0, "maximize": 1.0}
@@ -39,6 +40,7 @@ class Settings:
     model: GPConfig | ModelKind = None  # type: ignore[assignment]
     n_startup_trials: int | None = None
     seed: int = None  # type: ignore[assignment]
+    steps: Steps | None = None
 
     def __post_init__(self) -> None:
         _require_methods("cost", self.cost, "fit")
@@ -53,7 +55,7 @@ class Settings:
         if self.n_startup_trials is not None:
             set_fields(self, n_startup_trials=require_count("n_startup_trials", self.n_startup_trials, zero=True))
         set_fields(self, budget=budget, policy=policy, stop=_stop_rule(self.stop, policy, budget), model=model)
-        set_fields(self, seed=_checked_seed(self.seed))
+        set_fields(self, seed=_checked_seed(self.seed), steps=steps_of(self.steps))
 
     @property
     def budget_holds(self) -> bool:
@@ -90,6 +92,7 @@ class Settings:
             "model": to_plain(self.model) if isinstance(self.model, GPConfig) else _to_be_given(self.model),
             "n_startup_trials": self.n_startup_trials,
             "seed": self.seed,
+            "steps": to_plain(self.steps),
         }
 
     @property
@@ -114,6 +117,7 @@ class Settings:
             "policy": _given_or_read("policy", data["policy"], policy, POLICIES),
             "stop": from_plain("stop", data["stop"], STOP_RULES),
             "model": _given_or_read("model", data["model"], model, configs),
+            "steps": from_plain("steps", data["steps"], (Steps,)),
         }
         return cls(**{name: data[name] for name in FIELDS} | read)
 

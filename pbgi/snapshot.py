@@ -10,6 +10,7 @@ from pbgi.arrays import Floats
 from pbgi.cost import WARINESS, CostModel
 from pbgi.gp.warp import IDENTITY, Warp
 from pbgi.history import Trial, TrialState
+from pbgi.instalments import Instalments
 from pbgi.model import Model
 from pbgi.notes import Note
 from pbgi.search import Search
@@ -47,6 +48,7 @@ class Snapshot:
         warp: The map between values and what the model sees of them.
         wariness: How many deviations above its median a cost must be affordable.
         search: How the best point is looked for.
+        instalments: How trials are paid, where they may stop early; None where they are not.
     """
 
     space: Space
@@ -65,6 +67,7 @@ class Snapshot:
     warp: Warp = IDENTITY
     wariness: float = WARINESS
     search: Search = ENGINE_SEARCH
+    instalments: Instalments | None = None
 
     @cached_property
     def success(self) -> Success | None:

@@ -1,0 +1,110 @@
+"""Whether a trial that has begun is worth going on with: what is left of it against what its price would buy elsewhere.
+
+What is left of a trial is a box paid in instalments, and so is a new trial. At the exchange rate at which the index of the
+best new trial equals the best value, the search would as well stop: a unit of cost is worth just what a new trial
+makes of it. At that rate, or at the policy's own if that is higher, the trial goes on if its index is above the best value.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from pbgi.acquisition import LogExpectedImprovement
+from pbgi.arrays import Floats
+from pbgi.best_point import restricted
+from pbgi.cost import fits
+from pbgi.history import Trial, TrialState
+from pbgi.policy import PBGI
+from pbgi.search import build_pool
+from pbgi.snapshot import Snapshot, cost_of
+from pbgi.state import RunState
+
+N_FINALISTS = 8  # new points, of a pool, whose indices are compared: the best by expected improvement per cost
+N_BISECTIONS = 20
+LOG_SPAN = (-2.0, 4.0)  # where the logarithm of the rate is looked for, from that of trials paid at once
+N_INCUMBENTS = 3
+LOG_NOTHING = -10.0  # per typical cost: where it would buy nothing else
+
+
+def is_worth_going_on(state: RunState, snapshot: Snapshot, trial: Trial) -> bool:
+    """Whether a running trial is, that has just ended a stage."""
+    log_rate = log_worth_elsewhere(state, snapshot)
+    if snapshot.instalments is None or log_rate is None:
+        return True
+    return bool(_indices(state, snapshot, [trial], log_rate)[0] > snapshot.best_warped)
+
+
+def worth_resuming(state: RunState, snapshot: Snapshot) -> int | None:
+    """The number of the stopped trial that is most worth going on with, if one is and trials can go on."""
+    steps = state.settings.steps
+    if steps is None or not steps.resumable or snapshot.instalments is None:
+        return None
+    stopped = [t for t in state.trials if t.state is TrialState.STOPPED and t.reports]
+    stopped = [t for t in stopped if _left(state, snapshot, t) <= snapshot.affordable]
+    if not stopped:
+        return None
+    log_rate = log_worth_elsewhere(state, snapshot)
+    if log_rate is None:
+        return None
+    indices = _indices(state, snapshot, stopped, log_rate)
+    best = int(np.argmax(indices))
+    return stopped[best].number if indices[best] > snapshot.best_warped else None
+
+
+def log_worth_elsewhere(state: RunState, snapshot: Snapshot) -> float | None:
+    """Logarithm of the exchange rate, in warped units, at which no new trial is worth more than its price.
+
+    None where that cannot be said; hardly anything where no new trial can be afforded.
+    """
+    own = -math.inf
+    if isinstance(state.settings.policy, PBGI):
+        own = math.log(state.settings.policy.cost_scale) - math.log(snapshot.warp.top_slope)
+    rng = np.random.default_rng([state.settings.seed, len(state.trials), 1])
+    best = np.argsort(-snapshot.warped, kind="stable")[:N_INCUMBENTS]
+    pool = state.space.snap(build_pool(state.space.dimension, rng, incumbents=snapshot.X[best]))
+    pool = pool[fits(snapshot.cost, pool, snapshot.affordable, snapshot.wariness)]
+    if not len(pool):
+        return max(own, LOG_NOTHING - math.log(state.typical_cost or 1.0))
+    per_cost = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_warped, cost_power=1.0)
+    values = restricted(snapshot, per_cost).value(pool)
+    finalists = np.argsort(-values, kind="stable")[:N_FINALISTS]
+    finalists = finalists[np.isfinite(values[finalists])]
+    if not len(finalists) or snapshot.instalments is None:
+        return own if math.isfinite(own) else None
+    return max(own, _rate_of(snapshot, pool[finalists], float(values[finalists[0]])))
+
+
+def _rate_of(snapshot: Snapshot, X: Floats, log_rate: float) -> float:
+    """The logarithm of the rate at which the best of these new trials (m, d) has the best value for an index."""
+    mean, std = snapshot.model.posterior(X)
+    log_price = snapshot.price.log_moment(X, 1.0)
+    low, high = log_rate + LOG_SPAN[0], log_rate + LOG_SPAN[1]
+    assert snapshot.instalments is not None  # noqa: S101 (for the type checker)
+    for _ in range(N_BISECTIONS):
+        middle = 0.5 * (low + high)
+        worth = float(snapshot.instalments.index(mean, std, middle + log_price).max())
+        low, high = (middle, high) if worth > snapshot.best_warped else (low, middle)
+    return 0.5 * (low + high)
+
+
+def _indices(state: RunState, snapshot: Snapshot, trials: Sequence[Trial], log_rate: float) -> Floats:
+    """The indices of what is left of trials that have begun, in warped units."""
+    steps, instalments = state.settings.steps, snapshot.instalments
+    assert steps is not None and instalments is not None  # noqa: S101, PT018 (for the type checker)
+    X = state.points(trials)
+    mean, std = snapshot.model.posterior(X)
+    log_cost = log_rate + snapshot.price.log_moment(X, 1.0)
+    indices = np.empty(len(trials))
+    for i, trial in enumerate(trials):
+        done = steps.n_stages_at(trial.step)
+        begun = float(state.shares_paid[done]) - state.share_paid_at(trial.step)
+        part = begun / float(instalments.shares[done])
+        indices[i] = instalments.index(mean[i : i + 1], std[i : i + 1], log_cost[i : i + 1], done, part)[0]
+    return indices
+
+
+def _left(state: RunState, snapshot: Snapshot, trial: Trial) -> float:
+    """What is expected to be left to pay of a trial."""
+    whole = cost_of(float(snapshot.cost.log_moment(state.points([trial]), 1.0)[0]))
+    return (1.0 - state.share_paid_at(trial.step)) * whole
