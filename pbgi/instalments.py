@@ -13,7 +13,7 @@ import numpy as np
 
 from pbgi.arrays import Floats
 from pbgi.cost import CostModel, posterior_and_cost
-from pbgi.index.instalment_proto import instalment_index, instalment_index_and_grad
+from pbgi.index import instalment_index, instalment_index_and_grad
 from pbgi.model import Model
 
 LEAST = 1e-6  # of the deviation: a stage that reveals nothing is taken to reveal this
