@@ -1,0 +1,138 @@
+"""What a Gaussian does to a weighted set of points, where a few points stand for a density.
+
+The recursion of `boundaries.py` holds the law of a random number X as points with masses: an atom, and above it a
+density at the nodes of Gauss-Legendre panels. Adding Gaussian noise asks for sums over these points alone, all of
+them of positive terms: no digits are lost however small a probability is. A panel is right for noise that is not much
+narrower than itself. Where noise is narrower, one looks further back: to the law before the last truncation, whose
+place is then so far away that it makes no difference, with the noise of both stages.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+from pbgi.arrays import Bools, Floats
+
+# A panel is at most this many times as wide as the narrowest bump on it or the narrowest noise that is added to it.
+# What is integrated is then a product of bumps, not narrower than 0.7 times that: so many nodes do it to 1e-11.
+LIMIT = 30.0
+NODES_PER_WIDTH, FIRST_NODES = 1.6, 8
+# From this many deviations on a truncation makes no difference: exp(-7^2/2) is 2e-11, and a price is far less than one.
+REACH = 7.0
+MOST_PANELS = 1000
+# Numbers computed at a time: few enough for the processor's cache.
+TOGETHER = 1 << 17
+INV_SQRT_2PI = 1.0 / np.sqrt(2.0 * np.pi)
+
+
+@dataclass(frozen=True)
+class Points:
+    """The law of X for a batch of boxes: points with masses, to which noise of deviation `noise` is added.
+
+    Attributes:
+        at: Where X was truncated last: (boxes,).
+        place: The points, (boxes, n).
+        mass: Their masses, (boxes, n).
+        even: Whether the points are close enough for all noise to come, wherever it is added: (boxes,).
+        noise: Deviation of what is added, (boxes,).
+    """
+
+    at: Floats
+    place: Floats
+    mass: Floats
+    even: Bools
+    noise: Floats
+
+    def seen(self, origin: Floats, noise: Floats) -> "Points":
+        """The same from another origin, with other noise."""
+        return replace(self, at=self.at - origin, place=self.place - origin[:, None], noise=noise)
+
+    def of(self, boxes: Bools) -> "Points":
+        """Those of some of the boxes."""
+        if boxes.all():
+            return self
+        return Points(self.at[boxes], self.place[boxes], self.mass[boxes], self.even[boxes], self.noise[boxes])
+
+
+def density(x: Floats, laws: list[Points]) -> Floats:
+    """Density of X + noise at the points x, (boxes, m); `laws` go back from the last truncation."""
+    out = np.empty(x.shape)
+    open_ = np.ones(x.shape, dtype=bool)
+    for number, law in enumerate(laws):
+        reach = np.where(law.even | (number == len(laws) - 1), np.inf, law.at + REACH * law.noise)
+        here = open_ & (x <= reach[:, None])
+        if here.all():
+            return _bumps(x, law.place, law.mass, law.noise)
+        open_ &= ~here
+        box, column = np.nonzero(here)
+        if box.size:
+            out[box, column] = _bumps(x[here][:, None], law.place[box], law.mass[box], law.noise[box])[:, 0]
+    return out
+
+
+def _bumps(x: Floats, place: Floats, mass: Floats, noise: Floats) -> Floats:
+    scale = np.sqrt(0.5) / noise[:, None]
+    x, place = x * scale, place * scale
+    sums = np.empty(x.shape)
+    together = max(1, TOGETHER // max(1, x.shape[1] * place.shape[1]))
+    for first in range(0, len(x), together):
+        some = slice(first, first + together)
+        z = x[some, :, None] - place[some, None, :]
+        np.multiply(z, z, out=z)
+        np.negative(z, out=z)
+        np.exp(z, out=z)
+        sums[some] = np.matmul(z, mass[some, :, None])[:, :, 0]
+    return sums * (INV_SQRT_2PI / noise[:, None])
+
+
+def shortfall(u: Floats, law: Points) -> tuple[Floats, Floats, Floats]:
+    """E max(u - X - noise, 0) at one u per box, with its first two derivatives."""
+    from scipy.special import ndtr  # late: it takes three times as long to import as the rest of the package
+
+    z = (u[:, None] - law.place) / law.noise[:, None]
+    cdf, bump = ndtr(z), INV_SQRT_2PI * np.exp(-0.5 * z * z)
+    by_mass = np.stack([np.maximum(bump + z * cdf, 0.0), cdf, bump])
+    sums = np.einsum("kbn,bn->kb", by_mass, law.mass)
+    return law.noise * sums[0], sums[1], sums[2] / law.noise
+
+
+@dataclass(frozen=True)
+class Bumps:
+    """Features of a density, or of what will be added to it: where they start and end, and how wide they are."""
+
+    start: Floats  # (boxes, n)
+    end: Floats
+    width: Floats
+
+
+def panels(bumps: Bumps, top: Floats) -> tuple[Floats, Floats]:
+    """Nodes and weights from 0 to `top` that see all bumps: (boxes, n) each.
+
+    Boxes that need fewer panels than others have empty ones at their end.
+    """
+    edges, widest = [np.zeros(top.shape)], 0.0
+    for _ in range(MOST_PANELS):
+        here = edges[-1]
+        if not np.any(here < top):
+            break
+        active = (bumps.start <= here[:, None]) & (here[:, None] < bumps.end)
+        narrowest = np.where(active, bumps.width, np.inf).min(axis=1)
+        coming = np.where(bumps.start > here[:, None], bumps.start, np.inf).min(axis=1)
+        step = np.maximum(LIMIT * narrowest, 4.0 * np.spacing(here))
+        edges.append(np.maximum(here, np.minimum(np.minimum(here + step, coming), top)))
+        length = edges[-1] - here
+        widest = max(widest, float(np.max(np.where(np.isfinite(narrowest), length / narrowest, 0.0))))
+    bounds = np.stack(edges, axis=1)
+    if bounds.shape[1] == 1:
+        bounds = np.zeros((top.size, 2))
+    unit, weights = _gauss_legendre(FIRST_NODES + int(np.ceil(NODES_PER_WIDTH * min(widest, LIMIT))))
+    length = np.diff(bounds, axis=1)[:, :, None]
+    nodes = bounds[:, :-1, None] + length * unit
+    return nodes.reshape(top.size, -1), (length * weights).reshape(top.size, -1)
+
+
+@cache
+def _gauss_legendre(n: int) -> tuple[Floats, Floats]:
+    """Nodes and weights on [0, 1]."""
+    nodes, weights = np.polynomial.legendre.leggauss(n)
+    return 0.5 * (1.0 + nodes), 0.5 * weights
