@@ -163,46 +163,43 @@ def with_study(problem: Problem, seed: int, course: Course, sampler: Any, pruner
         course.ended(float(losses[-1]))
         return float(losses[-1])
 
-    study = optuna.create_study(sampler=sampler(seed, course.budget, space), pruner=pruner(problem.steps))
+    study = optuna.create_study(sampler=sampler(seed, course.budget, space), pruner=pruner())
     study.optimize(objective, callbacks=[BudgetCallback(course.budget)])
     course.n_trials = len(study.trials)
 
 
-def optuna_methods() -> dict[str, Callable[[Problem, int, Course], None]]:
+def in_study(sampled: str, pruned: str) -> Callable[[Problem, int, Course], None]:
     """Optuna's sampler and pruners as they come, and ours."""
-    import optuna
 
-    from pbgi.integrations.optuna import GittinsPruner, PBGISampler
+    def method(problem: Problem, seed: int, course: Course) -> None:
+        import optuna
 
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
+        from pbgi.integrations.optuna import GittinsPruner, PBGISampler
 
-    def tpe(seed: int, budget: float, space: Any) -> Any:
-        return optuna.samplers.TPESampler(seed=seed)
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        pruners = {
+            "median": optuna.pruners.MedianPruner,
+            "hyperband": lambda: optuna.pruners.HyperbandPruner(min_resource=1, max_resource=problem.steps),
+            "gittins": GittinsPruner,
+        }
+        samplers = {
+            "tpe": lambda seed, budget, space: optuna.samplers.TPESampler(seed=seed),
+            "pbgi": lambda seed, budget, space: PBGISampler(seed=seed, budget=budget, search_space=space),
+        }
+        with_study(problem, seed, course, samplers[sampled], pruners[pruned])
 
-    def ours(seed: int, budget: float, space: Any) -> Any:
-        return PBGISampler(seed=seed, budget=budget, search_space=space)
-
-    hyperband = lambda steps: optuna.pruners.HyperbandPruner(min_resource=1, max_resource=steps)  # noqa: E731
-    pairs = {
-        "tpe-median": (tpe, lambda steps: optuna.pruners.MedianPruner()),
-        "tpe-hyperband": (tpe, hyperband),
-        "tpe-gittins": (tpe, lambda steps: GittinsPruner()),
-        "study": (ours, lambda steps: GittinsPruner()),
-    }
-    return {
-        name: (lambda problem, seed, course, pair=pair: with_study(problem, seed, course, *pair))
-        for name, pair in pairs.items()
-    }
+    return method
 
 
-def methods() -> dict[str, Callable[[Problem, int, Course], None]]:
-    """All of them by name."""
-    return {
-        "whole": lambda problem, seed, course: with_optimizer(problem, seed, course, stages=False),
-        "stages": lambda problem, seed, course: with_optimizer(problem, seed, course, stages=True),
-        "resume": lambda problem, seed, course: with_optimizer(problem, seed, course, stages=True, resumable=True),
-        **optuna_methods(),
-    }
+METHODS: dict[str, Callable[[Problem, int, Course], None]] = {
+    "whole": lambda problem, seed, course: with_optimizer(problem, seed, course, stages=False),
+    "stages": lambda problem, seed, course: with_optimizer(problem, seed, course, stages=True),
+    "resume": lambda problem, seed, course: with_optimizer(problem, seed, course, stages=True, resumable=True),
+    "tpe-median": in_study("tpe", "median"),
+    "tpe-hyperband": in_study("tpe", "hyperband"),
+    "tpe-gittins": in_study("tpe", "gittins"),
+    "study": in_study("pbgi", "gittins"),
+}
 
 
 # Results -------------------------------------------------------------------------------------------------------------
@@ -245,7 +242,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=16)
     parser.add_argument("--problems", nargs="*", default=list(PROBLEMS), choices=list(PROBLEMS))
-    parser.add_argument("--methods", nargs="*", default=None)
+    parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--out", type=Path, default=LATEST)
     parser.add_argument("--max-seconds", type=float, default=math.inf, help="no run is begun after so many")
     parser.add_argument("--table", action="store_true", help="show what there is, and run nothing")
@@ -257,18 +254,18 @@ def main() -> None:
 
 def run_all(args: argparse.Namespace) -> None:
     """Run what is not there yet, seed by seed."""
-    begun, known, done = time.monotonic(), methods(), read(args.out)
+    begun, done = time.monotonic(), read(args.out)
     args.out.parent.mkdir(parents=True, exist_ok=True)
     for seed in range(args.seeds):
         for name in args.problems:
-            for method in args.methods or known:
+            for method in args.methods:
                 if seed in done[name, method] or time.monotonic() - begun > args.max_seconds:
                     continue
                 problem, started = PROBLEMS[name](), time.process_time()
                 course = Course(N_WHOLE * problem.typical)
                 with threadpool_limits(1), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    known[method](problem, seed, course)
+                    METHODS[method](problem, seed, course)
                 run = {"problem": name, "method": method, "seed": seed, "losses": course.losses()}
                 run |= {"trials": course.n_trials, "seconds": time.process_time() - started}
                 with args.out.open("a") as file:

@@ -15,14 +15,16 @@ from pbgi.arrays import Floats
 from pbgi.best_point import restricted
 from pbgi.cost import fits
 from pbgi.history import Trial, TrialState
+from pbgi.index import gittins_index
+from pbgi.instalments import Discount
 from pbgi.policy import PBGI
 from pbgi.search import build_pool
 from pbgi.snapshot import Snapshot, cost_of
 from pbgi.state import RunState
 
-N_FINALISTS = 8  # new points, of a pool, whose indices are compared: the best by expected improvement per cost
+N_FINALISTS = 4  # new points, of a pool, whose indices are compared: the best by expected improvement per cost
 N_BISECTIONS = 20
-LOG_SPAN = (-2.0, 4.0)  # where the logarithm of the rate is looked for, from that of trials paid at once
+LOG_SPAN = np.array([-1.0, 4.0])  # where the logarithm of the rate is looked for, from that of trials paid at once
 N_INCUMBENTS = 3
 LOG_NOTHING = -10.0  # per typical cost: where it would buy nothing else
 
@@ -79,11 +81,13 @@ def _rate_of(snapshot: Snapshot, X: Floats, log_rate: float) -> float:
     """The logarithm of the rate at which the best of these new trials (m, d) has the best value for an index."""
     mean, std = snapshot.model.posterior(X)
     log_price = snapshot.price.log_moment(X, 1.0)
-    low, high = log_rate + LOG_SPAN[0], log_rate + LOG_SPAN[1]
     assert snapshot.instalments is not None  # noqa: S101 (for the type checker)
+    discount = Discount.of(snapshot.instalments, std, LOG_SPAN[:, None] + log_rate + log_price)
+    low, high = log_rate + LOG_SPAN
     for _ in range(N_BISECTIONS):
         middle = 0.5 * (low + high)
-        worth = float(snapshot.instalments.index(mean, std, middle + log_price).max())
+        price = middle + log_price
+        worth = float(gittins_index(mean, std, price + discount(std, price)[0]).max())
         low, high = (middle, high) if worth > snapshot.best_warped else (low, middle)
     return 0.5 * (low + high)
 
