@@ -298,7 +298,7 @@ class History:
 
     def to_plain(self) -> dict[str, Any]:
         """The history as plain JSON values."""
-        return {"trials": [asdict(t) | {"params": dict(t.params), "state": t.state.value} for t in self._trials]}
+        return {"trials": [_plain(trial) for trial in self._trials]}
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> "History":
@@ -419,6 +419,11 @@ def _total(costs: Iterable[float]) -> float:
         return math.fsum(costs)
     except OverflowError:
         return math.inf
+
+
+def _plain(trial: Trial) -> dict[str, Any]:
+    own = {"params": dict(trial.params), "state": trial.state.value, "reports": [list(r) for r in trial.reports]}
+    return asdict(trial) | own
 
 
 # Reading -----------------------------------------------------------------------------------------------------------

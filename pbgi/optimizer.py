@@ -286,7 +286,8 @@ class Optimizer:
 
     def _charge_without(self, cost: float | None, own: Trial) -> float | None:
         """What a trial without a value is charged where neither told nor predicted: what others have cost."""
-        if cost is not None or own.predicted_cost is not None or self.budget is None or own.state in WITHOUT_VALUE:
+        known = cost is not None or own.predicted_cost is not None or own.used > 0.0
+        if known or self.budget is None or own.state in WITHOUT_VALUE:
             return None
         told = mean([trial.cost for trial in self._history.trials if trial.cost is not None])
         if told is None:
