@@ -28,11 +28,11 @@ from pbgi.space import Space
 # Standard deviations of the coefficients: warped values are of order one.
 INTERCEPT, LEVEL, TREND = 1.0, 0.2, 0.5
 # Variances of the function and of the noise, in units of the variance of increments around the mean of their stage.
-FUNCTIONS, NOISES = (0.0, 0.3, 3.0), (1e-3, 1e-2, 1e-1, 1.0)
+FUNCTIONS, NOISES = (0.0, 0.3, 3.0), (1e-3, 3e-2, 1.0)
 LEAST_VARIANCE = 1e-12
 MOST_SEEN = 60  # increments of a stage: the latest
 MOST_ASKED = 20  # trials, of which it is asked what the end of a stage leaves open
-LEAST_WEIGHT = 1e-3  # below, a process is left out
+LEAST_WEIGHT = 1e-2  # below, a process is left out
 LENGTH_SCALE = 0.5  # where the model of values has learned none
 
 
@@ -71,18 +71,27 @@ class _Stage:
     pull: Floats  # (2,) slopes found, of the last value and of the last increment
 
     def increment(self, X: Floats, last: Floats, before: Floats) -> tuple[Floats, Floats]:
-        """Mean (m,) and variance (m,) of increments."""
+        """Mean (m,) and covariance (m, m) of increments: what is not known of the function they have in common."""
         linear = _linear(last - self.mean, last - before)
         shared, function = linear @ self.linear.T, self.covariance.value(X)
-        own = (linear**2).sum(axis=1)
-        mean, square = np.zeros(len(X)), np.zeros(len(X))
+        among_linear, among_function = linear @ linear.T, self._among(X)
+        mean, square = np.zeros(len(X)), np.zeros((len(X), len(X)))
         for fit in self.fits:
             cross = shared + fit.function * function
             expected = cross @ fit.alpha
-            explained = (solve_triangular(fit.factor, cross.T, lower=True, check_finite=False) ** 2).sum(axis=0)
-            variance = np.maximum(own + fit.function - explained, 0.0) + fit.noise
-            mean, square = mean + fit.weight * expected, square + fit.weight * (variance + expected**2)
-        return mean, np.maximum(square - mean**2, LEAST_VARIANCE)
+            whitened = solve_triangular(fit.factor, cross.T, lower=True, check_finite=False)
+            within = among_linear + fit.function * among_function - whitened.T @ whitened
+            within.flat[:: len(X) + 1] += fit.noise
+            mean = mean + fit.weight * expected
+            square += fit.weight * (within + np.multiply.outer(expected, expected))
+        square -= np.multiply.outer(mean, mean)
+        square.flat[:: len(X) + 1] += LEAST_VARIANCE
+        return mean, square
+
+    def _among(self, X: Floats) -> Floats:
+        """Covariance of the function at points (m, d), of unit variance."""
+        known = self.covariance
+        return CrossCovariance(known.kernel, X, known.categorical, known.length_scales, 1.0).value(X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,20 +102,22 @@ class Curves:
     seen: Observed
 
     def forecast(self, seen: Observed) -> tuple[Floats, Floats]:
-        """Mean (n,) and variance (n,) of last values, of trials at least one stage of which has ended."""
+        """Mean (n,) and covariance (n, n) of last values, of trials at least one stage of which has ended."""
         rows, at = np.arange(len(seen.X)), (seen.reached - 1).astype(np.intp)
         last = seen.values[rows, at]
         before = np.where(at > 0, seen.values[rows, at - 1], last)
-        spread = np.zeros((len(rows), 2, 2))
+        spread = np.zeros((3, len(rows), len(rows)))  # of last values, of these with the ones before, of the latter
         for r, stage in enumerate(self.stages):
             on = np.flatnonzero(at <= r)
             if len(on):
-                change, variance = stage.increment(seen.X[on], last[on], before[on])
-                turn = np.array([[1.0 + stage.pull[0] + stage.pull[1], -stage.pull[1]], [1.0, 0.0]])
-                spread[on] = turn @ spread[on] @ turn.T
-                spread[on, 0, 0] += variance
+                change, covariance = stage.increment(seen.X[on], last[on], before[on])
+                block = (slice(None), *np.ix_(on, on))
+                own, mixed, former = spread[block]
+                a, b = 1.0 + stage.pull[0] + stage.pull[1], -stage.pull[1]
+                turned = a * a * own + a * b * (mixed + mixed.T) + b * b * former + covariance
+                spread[block] = turned, a * own + b * mixed.T, own
                 last[on], before[on] = last[on] + change, last[on]
-        return last, spread[:, 0, 0]
+        return last, spread[0]
 
     def left_after(self) -> Floats:
         """(R - 1,) Variance of the last value that the end of a stage leaves open, on average over trials."""
@@ -114,7 +125,7 @@ class Curves:
         for r in range(len(self.stages)):
             rows = np.flatnonzero(np.isfinite(self.seen.values[:, r]))[-MOST_ASKED:]
             begun = Observed(self.seen.X[rows], self.seen.values[rows], np.full(len(rows), r + 1))
-            left[r] = self.forecast(begun)[1].mean()
+            left[r] = np.diagonal(self.forecast(begun)[1]).mean()
         return np.asarray(np.minimum.accumulate(left))
 
 

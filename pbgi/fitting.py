@@ -74,7 +74,7 @@ def fit_values(state: RunState, *, refit: bool = True) -> FittedValues:
         instalments = foretold.instalments
         if len(foretold.X):
             told = np.concatenate([X, foretold.X]), np.concatenate([warped, foretold.warped])
-            spread = np.concatenate([np.zeros(len(X)), foretold.spread])
+            spread = np.pad(foretold.spread, (len(X), 0))
     model = fit_model(kind, *told, categorical=state.space.categorical, start=start, spread=spread)
     found = to_note(model.hyperparameters)
     size = float(len(completed) if due else n_fitted)

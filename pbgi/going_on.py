@@ -1,8 +1,10 @@
 """Whether a trial that has begun is worth going on with: what is left of it against what its price would buy elsewhere.
 
-What is left of a trial is a box paid in instalments, and so is a new trial. At the exchange rate at which the index of the
-best new trial equals the best value, the search would as well stop: a unit of cost is worth just what a new trial
-makes of it. At that rate, or at the policy's own if that is higher, the trial goes on if its index is above the best value.
+What is left of a trial is a box paid in instalments. A unit of cost is worth what the best new trial, paid as a whole, makes
+of it: at the exchange rate E[improvement] / E[cost] its index equals the best value, and the search would as well stop.
+At that rate, or at the policy's own if that is higher, a trial goes on if its index is above the best value. That new
+trials may stop early too is left out on purpose: one like a trial that has begun, with all of it still to pay, would
+otherwise look better than that, be begun, look worse in its turn, and so on for ever.
 """
 
 import math
@@ -15,16 +17,11 @@ from pbgi.arrays import Floats
 from pbgi.best_point import restricted
 from pbgi.cost import fits
 from pbgi.history import Trial, TrialState
-from pbgi.index import gittins_index
-from pbgi.instalments import Discount
 from pbgi.policy import PBGI
 from pbgi.search import build_pool
 from pbgi.snapshot import Snapshot, cost_of
 from pbgi.state import RunState
 
-N_FINALISTS = 4  # new points, of a pool, whose indices are compared: the best by expected improvement per cost
-N_BISECTIONS = 20
-LOG_SPAN = np.array([-1.0, 4.0])  # where the logarithm of the rate is looked for, from that of trials paid at once
 N_INCUMBENTS = 3
 LOG_NOTHING = -10.0  # per typical cost: where it would buy nothing else
 
@@ -69,27 +66,10 @@ def log_worth_elsewhere(state: RunState, snapshot: Snapshot) -> float | None:
     if not len(pool):
         return max(own, LOG_NOTHING - math.log(state.typical_cost or 1.0))
     per_cost = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_warped, cost_power=1.0)
-    values = restricted(snapshot, per_cost).value(pool)
-    finalists = np.argsort(-values, kind="stable")[:N_FINALISTS]
-    finalists = finalists[np.isfinite(values[finalists])]
-    if not len(finalists) or snapshot.instalments is None:
-        return own if math.isfinite(own) else None
-    return max(own, _rate_of(snapshot, pool[finalists], float(values[finalists[0]])))
-
-
-def _rate_of(snapshot: Snapshot, X: Floats, log_rate: float) -> float:
-    """The logarithm of the rate at which the best of these new trials (m, d) has the best value for an index."""
-    mean, std = snapshot.model.posterior(X)
-    log_price = snapshot.price.log_moment(X, 1.0)
-    assert snapshot.instalments is not None  # noqa: S101 (for the type checker)
-    discount = Discount.of(snapshot.instalments, std, LOG_SPAN[:, None] + log_rate + log_price)
-    low, high = log_rate + LOG_SPAN
-    for _ in range(N_BISECTIONS):
-        middle = 0.5 * (low + high)
-        price = middle + log_price
-        worth = float(gittins_index(mean, std, price + discount(std, price)[0]).max())
-        low, high = (middle, high) if worth > snapshot.best_warped else (low, middle)
-    return 0.5 * (low + high)
+    found = float(restricted(snapshot, per_cost).value(pool).max())
+    if math.isfinite(found):
+        return max(own, found)
+    return own if math.isfinite(own) else None
 
 
 def _indices(state: RunState, snapshot: Snapshot, trials: Sequence[Trial], log_rate: float) -> Floats:

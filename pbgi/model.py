@@ -66,7 +66,7 @@ def fit_model(
     start: Hyperparameters | None,
     spread: Floats | None = None,
 ) -> Model:
-    """What is believed after seeing `values` (n,) at the points X (n, d), with errors of a known spread (n,)."""
+    """What is believed after seeing `values` (n,) at the points X (n, d), with errors of a known covariance (n, n)."""
     if isinstance(kind, GPConfig):
         return fit_gp(X, values, kind, categorical=categorical, start=start, spread=spread)
     return kind.fit(X, values, categorical=categorical, start=start)

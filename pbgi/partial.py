@@ -27,7 +27,7 @@ class Partial:
     Attributes:
         X: (k, d) Their points.
         warped: (k,) Last values observed.
-        spread: (k,) Variances of the errors of these.
+        spread: (k, k) Covariance of the errors of these, which have much in common.
         instalments: What the stages of a trial cost and say; None while too few curves have come to their end.
     """
 
@@ -69,7 +69,7 @@ def observe_partial(state: RunState, warp: Warp, start: Hyperparameters | None) 
     """What the curves of a run say, where trials may stop early."""
     partial = state.partial
     told = [trial for trial in state.completed if trial.reports]
-    nothing = Partial(np.empty((0, state.space.dimension)), np.empty(0), np.empty(0), None)
+    nothing = Partial(np.empty((0, state.space.dimension)), np.empty(0), np.empty((0, 0)), None)
     if len(told) < FEWEST_CURVES:
         return nothing
     seen = read_curves(state, warp, [*told, *partial])
@@ -78,8 +78,8 @@ def observe_partial(state: RunState, warp: Warp, start: Hyperparameters | None) 
     begun = np.flatnonzero(seen.reached[len(told) :] > 0) + len(told)
     if not len(begun):
         return Partial(nothing.X, nothing.warped, nothing.spread, instalments)
-    mean, variance = curves.forecast(Observed(*(part[begun] for part in seen)))
-    return Partial(seen.X[begun], rounded(mean), np.maximum(variance, LEAST_VARIANCE), instalments)
+    mean, spread = curves.forecast(Observed(*(part[begun] for part in seen)))
+    return Partial(seen.X[begun], rounded(mean), spread, instalments)
 
 
 def _instalments(state: RunState, curves: Curves) -> Instalments:

@@ -32,7 +32,7 @@ class Data(NamedTuple):
     values: Floats
     center: float
     scale: float
-    spread: Floats | float = 0.0  # (n,) variances of errors that are known, of standardized values
+    spread: Floats | None = None  # (n, n) covariance of errors that are known, of standardized values
 
 
 def prepare(
@@ -49,7 +49,7 @@ def prepare(
     if mask.dtype != np.bool_ or mask.shape != X.shape[1:]:
         raise InvalidInputError(f"categorical must be {X.shape[1]} booleans, one per input; got {categorical!r}")
     values, center, scale = _standardize(y) if standardize else (y, 0.0, 1.0)
-    known = 0.0 if spread is None else np.asarray(spread, dtype=np.float64) / scale**2
+    known = None if spread is None else np.asarray(spread, dtype=np.float64) / scale**2
     return Data(X, mask, values, center, scale, known)
 
 

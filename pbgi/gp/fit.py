@@ -62,7 +62,7 @@ class MapObjective:
     """
 
     def __init__(
-        self, X: Floats, y: Floats, categorical: Bools, config: GPConfig, spread: Floats | float = 0.0
+        self, X: Floats, y: Floats, categorical: Bools, config: GPConfig, spread: Floats | None = None
     ) -> None:
         self._gram = Gram(kernel_named(config.kernel), X, categorical)
         self._y, self._spread = y, spread
@@ -89,7 +89,9 @@ class MapObjective:
         noise = self._noise(parameters)
         covariance = self._gram.correlation(length_scales)
         covariance *= output_scale
-        covariance.flat[:: len(covariance) + 1] += noise + self._spread
+        covariance.flat[:: len(covariance) + 1] += noise
+        if self._spread is not None:
+            covariance += self._spread
         factor, info = lapack.dpotrf(covariance.T, lower=0, clean=0, overwrite_a=1)
         if info != 0:  # only possible where the noise is fixed at next to nothing
             # The jitter grows with the output scale, so it belongs to the function and not to the noise.
@@ -103,8 +105,10 @@ class MapObjective:
         weights = solution.alpha
         by_noise = 0.5 * noise * (float(weights @ weights) - float(inverse.trace()))
         by_output = 0.5 * (float(solution.residual @ weights) - n) - by_noise
-        if isinstance(self._spread, np.ndarray):
-            by_output -= 0.5 * float(self._spread @ (weights**2 - np.diagonal(inverse)))
+        if self._spread is not None:  # of the inverse there is one triangle
+            traced = 2.0 * float(np.vdot(np.tril(self._spread, -1), np.tril(inverse, -1)))
+            traced += float(np.diagonal(self._spread) @ np.diagonal(inverse))
+            by_output -= 0.5 * (float(weights @ self._spread @ weights) - traced)
         by_length = 0.5 * float(np.exp(parameters[d])) * self._gram.log_length_gradient(weights, inverse)
         log_prior, gradient = self._log_prior(parameters)
         gradient[:d] += by_length
@@ -133,8 +137,8 @@ class MapObjective:
     def _covariance(self, length_scales: Floats, output_scale: float, noise: float) -> Floats:
         lower = np.tril(self._gram.correlation(length_scales)) * output_scale
         covariance = lower + np.tril(lower, -1).T
-        covariance.flat[:: len(covariance) + 1] += noise + self._spread
-        return covariance
+        covariance.flat[:: len(covariance) + 1] += noise
+        return covariance if self._spread is None else covariance + self._spread
 
 
 @lru_cache(maxsize=4)
@@ -167,7 +171,7 @@ def fit_gp(
         config: Kernel, priors and noise; `GPConfig()` if not given.
         categorical: (d,) Which inputs are categories, that is, codes that are equal or not; none if not given.
         start: Where the search begins, usually the hyperparameters of the fit before the last value came in.
-        spread: (n,) Variances of errors of the values that are known, beside the noise; zero if not given.
+        spread: (n, n) Covariance of errors of the values that is known, beside the noise; zero if not given.
 
     Raises:
         InvalidInputError: Shapes do not fit together, or a number is not finite.
@@ -219,7 +223,7 @@ def _thinned(data: Data, n: int) -> Data:
     if len(data.X) <= n:
         return data
     rows = np.linspace(0, len(data.X) - 1, n).astype(np.intp)
-    spread = data.spread[rows] if isinstance(data.spread, np.ndarray) else data.spread
+    spread = None if data.spread is None else data.spread[np.ix_(rows, rows)]
     return data._replace(X=data.X[rows], values=data.values[rows], spread=spread)
 
 
