@@ -8,13 +8,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pbgi.cost import KnownCost
 from pbgi.policy import PBGI, POLICIES, Policy
 from pbgi.serialization import from_plain, require_fields, to_plain
 from pbgi.settings import Settings, require_direction
 from pbgi.space import Space
 from pbgi.stopping import GittinsStop, MaxTrials, StopRule
+from pbgi.study.formula import Formula
 
-FIELDS = ("space", "direction", "budget", "policy", "n_startup_trials", "seed", "trials", "objective", "cost", "price")
+FIELDS = (
+    "space",
+    "direction",
+    "budget",
+    "policy",
+    "n_startup_trials",
+    "seed",
+    "trials",
+    "objective",
+    "cost",
+    "price",
+    "formula",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +36,7 @@ class StudySettings:
     """What an optimizer of this study is made of.
 
     `objective` and `cost` are what values and costs are called, `price` is that of a second where seconds are what
-    costs: with another one costs are in another unit.
+    costs: with another one costs are in another unit. `formula` is what a trial costs, where that is known.
     """
 
     space: Space
@@ -35,6 +49,7 @@ class StudySettings:
     objective: str
     cost: str
     price: float | None
+    formula: str | None = None
 
     def __post_init__(self) -> None:
         require_direction(self.direction)
@@ -48,6 +63,7 @@ class StudySettings:
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> "StudySettings":
         """What `to_plain` wrote, checked."""
+        data = {"formula": None, **data}  # what was written before there were formulas has none
         require_fields("settings of the study", data, FIELDS)
         read = {"space": Space.from_plain(data["space"]), "policy": from_plain("policy", data["policy"], POLICIES)}
         return cls(**{**data, **read})
@@ -56,6 +72,7 @@ class StudySettings:
     def engine(self) -> Settings:
         """What an optimizer is told besides space and direction."""
         return Settings(
+            cost=None if self.formula is None else KnownCost(Formula(self.formula, self.space)),
             budget=self.budget,
             policy=self.policy,  # type: ignore[arg-type]  # defaults are filled in
             stop=self._stop(),  # type: ignore[arg-type]
