@@ -21,17 +21,18 @@ from optuna import Trial
 
 import pbgi
 
+Parameters = Mapping[str, pbgi.Float | pbgi.Integer | pbgi.Categorical]
 Params = Mapping[str, Any]
 
 
 class ConditionalProblem(NamedTuple):
     """A space with conditions, and what is minimized on it."""
 
-    space: dict[str, pbgi.Float | pbgi.Integer | pbgi.Categorical]
+    space: Parameters
     value: Callable[[Params], float]
 
 
-def suggest(trial: Trial, space: Mapping[str, Any]) -> dict[str, Any]:
+def suggest(trial: Trial, space: Parameters) -> dict[str, Any]:
     """The point of a trial of Optuna's, asked for as a program would that defines its space as it runs."""
     params: dict[str, Any] = {}
     for name, p in space.items():
@@ -47,7 +48,7 @@ def suggest(trial: Trial, space: Mapping[str, Any]) -> dict[str, Any]:
 
 # Made up -------------------------------------------------------------------------------------------------------------
 
-CLASSIFIERS = {
+CLASSIFIERS: Parameters = {
     "model": pbgi.Categorical(["forest", "linear", "svm"]),
     "C": pbgi.Float(1e-3, 1e3, log=True, when={"model": "svm"}),
     "gamma": pbgi.Float(1e-4, 1e1, log=True, when={"model": "svm"}),
@@ -62,14 +63,14 @@ def classifiers(p: Params) -> float:
     """The support vector machine is best, in a tenth of its range; elsewhere it is the worst."""
     if p["model"] == "svm":
         far = ((math.log10(p["C"]) - 1.0) / 1.2) ** 2 + ((math.log10(p["gamma"]) + 2.2) / 0.8) ** 2
-        return 0.6 * (1.0 - math.exp(-0.5 * far))
+        return 0.6 * (1.0 - math.exp(-0.5 * float(far)))
     if p["model"] == "forest":
         shape = ((p["depth"] - 14.0) / 20.0) ** 2 + (p["features"] - 0.4) ** 2 + 0.1 * math.log(p["leaf"] / 2.0) ** 2
-        return 0.05 + 0.15 * shape
-    return 0.12 + 0.01 * (math.log10(p["alpha"]) + 3.0) ** 2
+        return float(0.05 + 0.15 * shape)
+    return float(0.12 + 0.01 * (math.log10(p["alpha"]) + 3.0) ** 2)
 
 
-LAYERS = {
+LAYERS: Parameters = {
     "n_layers": pbgi.Integer(1, 4),
     "units_1": pbgi.Integer(4, 512, log=True),
     "units_2": pbgi.Integer(4, 512, log=True, when={"n_layers": [2, 3, 4]}),
@@ -85,10 +86,10 @@ def layers(p: Params) -> float:
     n = p["n_layers"]
     wrong = sum((math.log2(p[f"units_{i + 1}"]) - WIDTHS[i]) ** 2 for i in range(n)) / n
     rate = (math.log10(p["rate"]) + 1.5 + 0.4 * n) ** 2
-    return 0.15 * abs(n - 3) + 0.04 * wrong + 0.12 * rate
+    return float(0.15 * abs(n - 3) + 0.04 * wrong + 0.12 * rate)
 
 
-BOOSTING = {
+BOOSTING: Parameters = {
     "model": pbgi.Categorical(["ridge", "tree", "boosted"]),
     "penalty": pbgi.Float(1e-4, 1e4, log=True, when={"model": "ridge"}),
     "tree_depth": pbgi.Integer(1, 20, when={"model": "tree"}),
@@ -108,18 +109,18 @@ def boosting(p: Params) -> float:
     if p["model"] == "ridge":
         return 0.3 + 0.01 * (math.log10(p["penalty"]) - 1.0) ** 2
     if p["model"] == "tree":
-        return 0.22 + 0.002 * (p["tree_depth"] - 7.0) ** 2
+        return float(0.22 + 0.002 * (p["tree_depth"] - 7.0) ** 2)
     together = math.log10(p["rounds"] * p["rate"])
     value = 0.15 * (together - 1.2) ** 2 + 0.03 * (math.log10(p["rate"]) + 1.4) ** 2
     if p["booster"] == "lines":
-        return value + 0.2 + {"cyclic": 0.02, "random": 0.0, "greedy": 0.05}[p["updater"]]
+        return float(value) + 0.2 + {"cyclic": 0.02, "random": 0.0, "greedy": 0.05}[p["updater"]]
     if p["grow"] == "depth":
-        return value + 0.05 + 0.01 * (p["max_depth"] - 5.0) ** 2
+        return float(value + 0.05 + 0.01 * (p["max_depth"] - 5.0) ** 2)
     leaves = math.log2(p["max_leaves"]) - 5.0
     return value + 0.03 * leaves**2 + 0.04 * (math.log10(p["min_gain"]) + 1.5 + 0.2 * leaves) ** 2
 
 
-FUNCTIONS = {
+FUNCTIONS: Parameters = {
     "function": pbgi.Categorical(["sphere", "branin", "hartmann"]),
     "s": pbgi.Float(-5.0, 5.0, when={"function": "sphere"}),
     "b1": pbgi.Float(-5.0, 10.0, when={"function": "branin"}),
@@ -144,11 +145,11 @@ HARTMANN_LEAST, BRANIN_LEAST = -3.322368011415515, 0.39788735772973816
 def functions(p: Params) -> float:
     """Hartmann-6 is best, and at random points the worst; the sphere is never better than 0.9, Branin than 0.5."""
     if p["function"] == "sphere":
-        return 0.9 + 0.05 * (p["s"] - 1.0) ** 2
+        return float(0.9 + 0.05 * (p["s"] - 1.0) ** 2)
     if p["function"] == "branin":
         x, y = p["b1"], p["b2"]
         bowl = (y - 5.1 / (4.0 * math.pi**2) * x**2 + 5.0 / math.pi * x - 6.0) ** 2
-        return 0.5 + 0.02 * (bowl + 10.0 * (1.0 - 1.0 / (8.0 * math.pi)) * math.cos(x) + 10.0 - BRANIN_LEAST)
+        return 0.5 + 0.02 * float(bowl + 10.0 * (1.0 - 1.0 / (8.0 * math.pi)) * math.cos(x) + 10.0 - BRANIN_LEAST)
     h = np.array([p[f"h{i}"] for i in range(1, 7)])
     far = (HARTMANN_SCALES * (h - HARTMANN_CENTERS) ** 2).sum(axis=1)
     return float(-HARTMANN_WEIGHTS @ np.exp(-far)) - HARTMANN_LEAST
@@ -156,7 +157,7 @@ def functions(p: Params) -> float:
 
 # Real ----------------------------------------------------------------------------------------------------------------
 
-PIPELINE = {
+PIPELINE: Parameters = {
     "scaler": pbgi.Categorical(["none", "standard", "minmax"]),
     "model": pbgi.Categorical(["svc", "neighbors", "tree", "ridge"]),
     "kernel": pbgi.Categorical(["rbf", "poly"], when={"model": "svc"}),
