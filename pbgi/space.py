@@ -57,6 +57,7 @@ class Space:
     Attributes:
         parameters: The same, read-only.
         names: All names, in order.
+        order: All names, parents before what depends on them.
         coordinates: The names that move, in order: the columns of the unit cube.
         dimension: Number of coordinates.
         grids: Per coordinate the values it may take, rising, or None: it is continuous, or a number of more than
@@ -68,6 +69,7 @@ class Space:
 
     parameters: Mapping[str, Parameter | Value]
     names: tuple[str, ...]
+    order: tuple[str, ...]
     coordinates: tuple[str, ...]
     dimension: int
     grids: tuple[Floats | None, ...]
@@ -75,7 +77,6 @@ class Space:
     n_points: float
     conditions: Conditions | None
     _all: dict[str, Parameter]
-    _order: tuple[str, ...]  # parents before children
     _moving: tuple[Parameter, ...]
 
     def __init__(self, parameters: Mapping[str, Parameter | Value]) -> None:
@@ -91,12 +92,12 @@ class Space:
         set_fields(self, _all=every, _moving=tuple(moving.values()))
         self.categorical.setflags(write=False)
         order = ordered({name: checked_when(p.when) for name, p in every.items()})
-        set_fields(self, _order=tuple(order), conditions=_conditions(order, every, self.coordinates))
+        set_fields(self, order=tuple(order), conditions=_conditions(order, every, self.coordinates))
         set_fields(self, n_points=self._count(lambda p: p.n_levels))
 
     def _count(self, n_levels: Callable[[Parameter], float]) -> float:
         """Number of distinct points, if parameters have so many values."""
-        counted = {name: n_levels(self._all[name]) for name in self._order}
+        counted = {name: n_levels(self._all[name]) for name in self.order}
         if math.inf in counted.values():
             return math.inf
         whole = {name: int(n) for name, n in counted.items()}
@@ -106,7 +107,7 @@ class Space:
     def n_branches(self) -> int:
         """In how many ways parameters that others depend on can be decided; 1 without conditions."""
         parents = {} if self.conditions is None else self.conditions.parents
-        counted = {name: parents[name].levels.n_levels if name in parents else 1 for name in self._order}
+        counted = {name: parents[name].levels.n_levels if name in parents else 1 for name in self.order}
         return 1 if self.conditions is None else self.conditions.count(counted)
 
     def check(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,11 +131,11 @@ class Space:
             rule = f"params may have {', '.join(map(repr, self.names))}"
             raise InvalidInputError(f"{rule}; unknown: {', '.join(map(repr, unknown))}")
         checked: dict[str, Any] = {}
-        for name in self._order:
+        for name in self.order:
             p, when = self._all[name], checked_when(self._all[name].when)
-            if when is not None and not when.holds(checked):
+            if not self.exists(name, checked):
                 if name in params:
-                    got = ", ".join(f"{parent}={checked[parent]!r}" for parent in when if parent in checked)
+                    got = ", ".join(f"{parent}={checked[parent]!r}" for parent in when or () if parent in checked)
                     rule = f"parameter {name!r} exists only where {when}"
                     raise InvalidInputError(f"{rule}; got {name}={params[name]!r} with {got or 'none of them'}")
             elif name not in params:
@@ -219,6 +220,11 @@ class Space:
         if self.conditions is None or not self.dimension:
             return X
         return self.conditions.settle(X.reshape(-1, self.dimension)).reshape(X.shape)
+
+    def exists(self, name: str, params: Mapping[str, Any]) -> bool:
+        """Whether a parameter is active, given checked values of those before it in `order` that are."""
+        when = checked_when(self._all[name].when)
+        return when is None or when.holds(params)
 
     def has_levels(self, name: str) -> bool:
         """Whether a parameter has finitely many values."""
