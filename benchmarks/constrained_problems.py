@@ -1,13 +1,13 @@
 """Four constrained problems of the literature, in two dimensions: what is minimized, and what must not be above 0.
 
-    gardner_1   Gardner et al. 2014, "Bayesian optimization with inequality constraints": a wavy band is feasible, and the
-                best point of all lies inside it
+    gardner_1   Gardner et al. 2014, "Bayesian optimization with inequality constraints": a wavy band is feasible, and
+                the best point of all lies inside it
     gardner_2   the same authors: a hundredth of the square is feasible, and the best point lies on the border
     gramacy     Gramacy et al. 2016, "Modeling an augmented Lagrangian": a plane under a wavy and a round border
-    g24         Floudas and Pardalos 1990, number 24 of the competition CEC 2006: two separate feasible regions, the best
-                point where both borders meet
+    g24         Floudas and Pardalos 1990, number 24 of the competition CEC 2006: two separate feasible regions, and the
+                best point where both borders meet
 
-`OPTIMA` was found by looking: the best of a fine grid, polished (`tests/test_quality_constraints.py` does it again).
+The optima were found by looking: the best of a fine grid, polished (`tests/test_quality_constraints.py` does it again).
 """
 
 import math

@@ -28,8 +28,7 @@ CLOSE = 0.01
 SEEDS = 16
 RESULTS = Path(__file__).parent / "results" / "constraints.jsonl"
 
-Tell = Callable[[float, Mapping[str, float]], None]
-Suggestions = Iterator[tuple[dict[str, float], Tell]]
+Suggestions = Iterator[tuple[Mapping[str, Any], Callable[[float, Mapping[str, float]], Any]]]
 
 
 def by_pbgi(problem: Problem, seed: int) -> Suggestions:
@@ -38,7 +37,11 @@ def by_pbgi(problem: Problem, seed: int) -> Suggestions:
     optimizer = pbgi.Optimizer(problem.space, constraints=conditions, seed=seed)
     while True:
         trial = optimizer.ask()
-        yield dict(trial.params), lambda value, outcomes: optimizer.tell(trial, value, constraints=outcomes)
+
+        def tell(value: float, outcomes: Mapping[str, float], trial: pbgi.Trial = trial) -> None:
+            optimizer.tell(trial, value, constraints=outcomes)
+
+        yield trial.params, tell
 
 
 def by_optuna(problem: Problem, seed: int) -> Suggestions:
@@ -48,7 +51,9 @@ def by_optuna(problem: Problem, seed: int) -> Suggestions:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     sampler = optuna.samplers.GPSampler(seed=seed, constraints_func=lambda trial: trial.user_attrs["outcomes"])
     study = optuna.create_study(sampler=sampler)
-    space = {name: optuna.distributions.FloatDistribution(p.low, p.high) for name, p in problem.space.items()}
+    space: dict[str, Any] = {
+        name: optuna.distributions.FloatDistribution(p.low, p.high) for name, p in problem.space.items()
+    }
     while True:
         trial = study.ask(space)
 
@@ -77,10 +82,11 @@ def by_ax(problem: Problem, seed: int) -> Suggestions:
     client.configure_optimization(objective="-value", outcome_constraints=[f"{name} <= 0" for name in problem.names])
     while True:
         ((index, params),) = client.get_next_trials(max_trials=1).items()
-        yield (
-            dict(params),
-            lambda value, outcomes: client.complete_trial(index, raw_data={"value": value, **outcomes}),
-        )
+
+        def tell(value: float, outcomes: Mapping[str, float], index: int = index) -> None:
+            client.complete_trial(index, raw_data={"value": value, **outcomes})
+
+        yield params, tell
 
 
 CONTESTANTS = {"pbgi": by_pbgi, "optuna": by_optuna, "ax": by_ax}
@@ -110,7 +116,9 @@ def table(records: list[dict[str, Any]]) -> str:
     for name in PROBLEMS:
         cells = []
         for contestant in CONTESTANTS:
-            own = [r["evaluations"] or MOST + 1 for r in records if (r["contestant"], r["problem"]) == (contestant, name)]
+            own = [
+                r["evaluations"] or MOST + 1 for r in records if (r["contestant"], r["problem"]) == (contestant, name)
+            ]
             cells.append(_cell(own) if own else "")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -4,14 +4,14 @@ A trial is feasible if every condition has an outcome that keeps it. One whose o
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from pbgi.arrays import Floats
-from pbgi.checks import checks_arguments, is_real, set_fields, unboxed
+from pbgi.checks import as_float, checks_arguments, is_real, set_fields, unboxed
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial, TrialState
 
@@ -132,7 +132,9 @@ class ConditionStatus:
         return f"{self.name}: {outcome}, {self.condition}; {broken}{'; binds' if self.binds else ''}"
 
 
-def statuses(constraints: Constraints | None, trials: Sequence[Trial], best: Trial | None) -> tuple[ConditionStatus, ...]:
+def statuses(
+    constraints: Constraints | None, trials: Sequence[Trial], best: Trial | None
+) -> tuple[ConditionStatus, ...]:
     """How the conditions stand, given the best feasible trial, if there is one."""
     if not constraints:
         return ()
@@ -157,9 +159,7 @@ def nearest(constraints: Constraints, trials: Sequence[Trial]) -> Trial | None:
     return trials[int(np.argmin(beyond))] if np.isfinite(beyond).any() else None
 
 
-def _status(
-    name: str, condition: Condition, known: Any, shown: Trial | None, best: Trial | None
-) -> ConditionStatus:
+def _status(name: str, condition: Condition, known: Any, shown: Trial | None, best: Trial | None) -> ConditionStatus:
     outcome = None if shown is None else shown.constraints.get(name)
     limit = 0.0 if best is None else CLOSE * _spread(known)
     margin = math.inf if outcome is None else condition.margin(outcome)
@@ -182,14 +182,8 @@ def _spread(known: Any) -> float:
     return spread if 0.0 < spread < math.inf else 1.0
 
 
-def missing_outcomes(constraints: Constraints | None, told: Iterable[str]) -> list[str]:
-    """The names of outcomes that must be told and were not."""
-    there = set(told)
-    return [name for name in constraints or {} if name not in there]
-
-
 def _checked_limit(limit: Any) -> float:
     plain = unboxed(limit)
-    if not is_real(plain) or not math.isfinite(plain):
+    if not is_real(plain) or not math.isfinite(as_float(plain)):
         raise InvalidInputError(f"limit must be a finite number; got {limit!r}")
-    return float(plain)
+    return as_float(plain)

@@ -1,7 +1,8 @@
 """How likely points are to keep all conditions, learned from outcomes: p(x) = prod Phi((mean_k - limit_k) / std_k).
 
-Each outcome has a Gaussian process, of its margin: how far it is within its limit. A box that keeps its prize only with
-probability p is opened 1/p times for each prize, as in `success.py`: p EI(x; g) = cost_scale c is EI = cost_scale c / p.
+Each outcome has a Gaussian process, of its margin: how far it is within its limit. A box that keeps its prize only
+with probability p is opened 1/p times for each prize, as in `success.py`: p EI(x; g) = cost_scale c is
+EI = cost_scale c / p.
 
 Outcomes that always move together are one outcome. If a margin is an increasing straight function of another, on at
 least three different values, one process serves for both, with the stricter limit: they are kept or broken together,

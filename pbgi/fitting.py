@@ -74,7 +74,7 @@ def fit_values(state: RunState) -> FittedValues:
     model = fit_model(kind, X, warped, categorical=state.space.categorical, start=start)
     found = to_note(model.hyperparameters)
     size = float(len(completed) if due else n_fitted)
-    notes = {} if found is None else {VALUE_MODEL.name: found, VALUE_MODEL_SIZE.name: size}
+    notes: dict[str, Note] = {} if found is None else {VALUE_MODEL.name: found, VALUE_MODEL_SIZE.name: size}
     return FittedValues(seen, X, warped, warp, model, notes)
 
 
@@ -117,7 +117,7 @@ class FittedOutcomes:
     """What is believed of the outcomes that conditions are about.
 
     Attributes:
-        feasibility: How likely points are to keep the conditions; None while no outcome is known, or without conditions.
+        feasibility: How likely points are to keep the conditions; None while no outcome is known.
         notes: What the next fit wants to know.
     """
 
@@ -157,5 +157,5 @@ def _fit_outcome(
     model = fit_model(config, X, warped, categorical=state.space.categorical, start=start)
     limit = float(warp.to_warped(np.array([needed]))[0])
     found = to_note(model.hyperparameters)
-    notes = {} if found is None else {note.name: found, size_note.name: float(n) if due else n_fitted}
+    notes: dict[str, Note] = {} if found is None else {note.name: found, size_note.name: float(n) if due else n_fitted}
     return OutcomeModel(model, limit), notes

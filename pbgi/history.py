@@ -196,10 +196,11 @@ class History:
     ) -> Trial:
         """Record an observation from elsewhere; one without a finite value is recorded as failed."""
         checked, value, cost = _check_params("params", params), check_value(value), check_cost(cost)
-        trial = Trial(len(self), checked, TrialState.COMPLETE, cost=cost, external=True, constraints=constraints)
-        if math.isfinite(value):
-            return self._put(replace(trial, value=value))
-        return self._put(replace(trial, state=TrialState.FAILED, message=_not_finite(value)))
+        good, number = math.isfinite(value), len(self)
+        state, message = (TrialState.COMPLETE, None) if good else (TrialState.FAILED, _not_finite(value))
+        told = value if good else None
+        trial = Trial(number, checked, state, told, cost, external=True, message=message, constraints=constraints)
+        return self._put(trial)
 
     def complete(
         self,

@@ -14,7 +14,7 @@ import numpy as np
 
 from pbgi.checks import check_outcomes, check_value, refuse_unknown_arguments, require_count
 from pbgi.choice import Choice, choose, nothing_left_message, snapshot_of, stop_reason, undisturbed
-from pbgi.constraint import Constraints, ConditionStatus, statuses
+from pbgi.constraint import ConditionStatus, Constraints, statuses
 from pbgi.cost import Cost
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
 from pbgi.fitting import fit_costs
@@ -204,7 +204,9 @@ class Optimizer:
         unknown = [name for name in outcomes if name not in wanted]
         if unknown:
             there = f"there are {', '.join(map(repr, wanted))}" if wanted else "there are no conditions"
-            raise InvalidInputError(f"constraints must be outcomes that conditions are about; {there}; got {unknown[0]!r}")
+            raise InvalidInputError(
+                f"constraints must be outcomes that conditions are about; {there}; got {unknown[0]!r}"
+            )
         missing = [name for name in wanted if name not in outcomes]
         if missing and value is not None and math.isfinite(check_value(value)):
             raise InvalidInputError(

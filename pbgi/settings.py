@@ -94,7 +94,7 @@ class Settings:
             "model": to_plain(self.model) if isinstance(self.model, GPConfig) else _to_be_given(self.model),
             "n_startup_trials": self.n_startup_trials,
             "seed": self.seed,
-            "constraints": None if self.constraints is None else _conditions_to_plain(self.constraints),
+            "constraints": conditions_to_plain(self.constraints),
         }
 
     @property
@@ -119,7 +119,7 @@ class Settings:
             "policy": _given_or_read("policy", data["policy"], policy, POLICIES),
             "stop": from_plain("stop", data["stop"], STOP_RULES),
             "model": _given_or_read("model", data["model"], model, configs),
-            "constraints": _conditions_from_plain(data.get("constraints")),
+            "constraints": conditions_from_plain(data.get("constraints")),
         }
         return cls(**{name: data[name] for name in FIELDS if name not in read} | read)
 
@@ -167,12 +167,13 @@ def _cost_to_plain(cost: Any) -> Any:
     return _to_be_given(cost) if holds_function else to_plain(cost)
 
 
-def _conditions_to_plain(constraints: Constraints) -> dict[str, Any]:
-    return {name: to_plain(condition) for name, condition in constraints.items()}
+def conditions_to_plain(constraints: Constraints | None) -> dict[str, Any] | None:
+    """Conditions as JSON; null without any."""
+    return None if constraints is None else {name: to_plain(condition) for name, condition in constraints.items()}
 
 
-def _conditions_from_plain(data: Any) -> Any:
-    """What JSON has of conditions, to be checked where settings are made."""
+def conditions_from_plain(data: Any) -> Any:
+    """What `conditions_to_plain` wrote; what is no mapping is refused where settings are made."""
     if not isinstance(data, Mapping):
         return data
     return {name: from_plain(f"constraints[{name!r}]", condition, CONDITIONS) for name, condition in data.items()}

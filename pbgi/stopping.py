@@ -218,9 +218,10 @@ class GittinsStop(_Combinable):
         index, best, cost = situation.sign * index, situation.sign * best, cost_of(log_cost)
         # Of the improvement only what is likely to succeed counts: p EI - cost_scale E[c], with p = cost / price.
         gain = cost_of(log_scale + log_cost) * math.expm1(worth - log_scale)
+        known = "best value" if kept else "worst value, none being feasible"
         message = (
             f"no further trial is worth its price: the most promising one has index {index:g}, which does not beat the "
-            f"{'best value' if kept else 'worst value (none is feasible)'}, {best:g}; it would cost {cost:g} and lose {abs(gain):g} net"
+            f"{known}, {best:g}; it would cost {cost:g} and lose {abs(gain):g} net"
         )
         numbers = {"index": index, "best_value": best, "predicted_cost": cost, "net_gain": gain}
         return StopReason("GittinsStop", message, numbers)

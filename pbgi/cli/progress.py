@@ -10,8 +10,10 @@ from typing import TextIO
 
 from optuna.trial import FrozenTrial, TrialState
 
+from pbgi.constraint import ConditionStatus, statuses
 from pbgi.integrations.optuna.summary import best_trial
-from pbgi.study.ledger import ledger_of, remaining, total
+from pbgi.study.engine import trial_of_account
+from pbgi.study.ledger import Ledger, ledger_of, remaining, total
 from pbgi.study.settings import StudySettings
 
 RECENT = 10  # the latest trials say best what the next ones will cost: the search has gone where it pays
@@ -33,6 +35,7 @@ class Standing:
         complete: Number of trials with a value.
         failed: Number of trials without.
         trials_left: How many trials of the latest costs fit what is left; None if that cannot be said.
+        conditions: How the conditions on outcomes stand.
     """
 
     budget: float | None
@@ -45,13 +48,14 @@ class Standing:
     complete: int
     failed: int
     trials_left: int | None
+    conditions: tuple[ConditionStatus, ...] = ()
 
 
 def standing(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Standing:
     """Where a study stands."""
     ledger = ledger_of(trials)
     counts = Counter(trial.state for trial in trials)
-    best = best_trial(trials, settings.direction)
+    best = best_trial(trials, settings.direction, settings.constraints)
     left = remaining(settings.budget, ledger)
     paid = [account.charged for account in ledger.accounts.values() if account.charged > 0.0]
     return Standing(
@@ -65,7 +69,15 @@ def standing(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Standing
         complete=counts[TrialState.COMPLETE],
         failed=counts[TrialState.FAIL] + counts[TrialState.PRUNED],
         trials_left=_trials_left(settings, len(trials), paid[-RECENT:], left),
+        conditions=_conditions(settings, ledger, best),
     )
+
+
+def _conditions(settings: StudySettings, ledger: Ledger, best: FrozenTrial | None) -> tuple[ConditionStatus, ...]:
+    if not settings.constraints:
+        return ()
+    trials = {number: trial_of_account(account, {}, {}) for number, account in ledger.accounts.items()}
+    return statuses(settings.constraints, tuple(trials.values()), None if best is None else trials[best.number])
 
 
 def _trials_left(settings: StudySettings, n: int, paid: Sequence[float], left: float | None) -> int | None:
