@@ -32,6 +32,7 @@ import numpy as np
 from pbgi.checks import require_count, require_positive
 from pbgi.cli.processes import FOLDER_VARIABLE
 from pbgi.cli.toml_file import TomlFile
+from pbgi.constraint import AtLeast, AtMost, Condition, Constraints, checked_constraints
 from pbgi.cost_function import RULE
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
@@ -79,6 +80,7 @@ class Job:
         seed: Of the suggestions.
         n_startup_trials: Points before the model takes over.
         policy: How points are chosen.
+        constraints: Conditions on other numbers of the result, by their keys.
     """
 
     path: Path
@@ -104,6 +106,7 @@ class Job:
     seed: int | None = None
     n_startup_trials: int | None = None
     policy: Policy | None = None
+    constraints: Constraints | None = None
 
     @property
     def ends_overrun(self) -> bool:
@@ -178,6 +181,9 @@ def _require_consistent(file: TomlFile, job: Job) -> None:
         raise file.error(("price_per_second",), f"{rule}; got {job.price_per_second:g}")
     if not _is_folder(job.folder):
         raise file.error(("folder",), f"must be a folder that exists; got {str(job.folder)!r}")
+    taken = [name for name in job.constraints or {} if name in (job.objective, job.cost)]
+    if taken:
+        raise file.error(("constraints", taken[0]), f"{taken[0]!r} is the key of the value or the cost already")
     if len(job.name) > LONGEST_NAME:
         raise file.error(("name",), f"a name may have at most {LONGEST_NAME} characters; got {len(job.name)}")
 
@@ -359,6 +365,21 @@ def _policy(value: Any) -> Policy:
     return made
 
 
+def _constraints(value: Any) -> Constraints | None:
+    """A table with a table for each outcome: `latency_ms = { at_most = 10 }`."""
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"must be a table; got {value!r}; write latency_ms = {{ at_most = 10 }} under it")
+    return checked_constraints({name: _condition(name, condition) for name, condition in value.items()})
+
+
+def _condition(name: str, value: Any) -> Condition:
+    kinds: dict[str, Callable[[Any], Condition]] = {"at_most": AtMost, "at_least": AtLeast}
+    if not isinstance(value, Mapping) or len(value) != 1 or next(iter(value)) not in kinds:
+        raise InvalidInputError(f"{name} must be {{ at_most = number }} or {{ at_least = number }}; got {value!r}")
+    ((kind, limit),) = value.items()
+    return kinds[kind](limit)
+
+
 def _finite_count(value: Any) -> int:
     return _count(int(value) if isinstance(value, float) and math.isfinite(value) and value.is_integer() else value)
 
@@ -384,6 +405,7 @@ RULES: dict[str, Callable[[Any], Any]] = {
     "seed": _not_negative,
     "n_startup_trials": _count,
     "policy": _policy,
+    "constraints": _constraints,
 }
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import optuna
 import pytest
 from cli_runs import ECHO, assert_sound, engine_trials, processes_with, run, start, trials_in, wait_for, write_job
+from command_line import said
 
 from pbgi.cli import main
 from pbgi.cli.command import Outcome
