@@ -96,7 +96,9 @@ def boosting_curve(load: str) -> Callable[[Mapping[str, Any]], Iterator[float]]:
 
         X, y = getattr(datasets, load)(return_X_y=True)
         classifies = load != "load_diabetes"
-        X, X_test, y, y_test = train_test_split(X, y, test_size=1 / 3, stratify=y if classifies else None, random_state=0)
+        X, X_test, y, y_test = train_test_split(
+            X, y, test_size=1 / 3, stratify=y if classifies else None, random_state=0
+        )
         kind = ensemble.GradientBoostingClassifier if classifies else ensemble.GradientBoostingRegressor
         model = kind(n_estimators=1, warm_start=True, random_state=0, **point)
         for n_trees in range(1, TREES + 1):

@@ -6,10 +6,11 @@ Problems, fixed before anything was tuned to them:
     crossing      the same, but what falls slowly ends lower: early values mislead
     the tables of `curve_tables.py`: the demo's network by epochs, gradient boosting by trees
 
-Methods: `whole`, pbgi as it comes, where every trial runs to its end; `stages`, the same with steps=...; `resume`, the same
-where stopped trials can go on; Optuna's TPE with its MedianPruner and its HyperbandPruner, and with ours (`tpe-gittins`); our
-sampler with our pruner in a study (`study`). All pay the same costs for the same steps, a stopped trial those it took; only
-the last value of a trial that came to its end counts as its loss. A full budget is what 20 typical trials cost.
+Methods: `whole`, pbgi as it comes, where every trial runs to its end; `stages`, the same with steps=...; `resume`, the
+same where stopped trials can go on; Optuna's TPE with its MedianPruner and its HyperbandPruner, and with ours
+(`tpe-gittins`); our sampler with our pruner in a study (`study`). All pay the same costs for the same steps, a stopped
+trial those it took; only the last value of a trial that came to its end counts as its loss. A full budget is what 20
+typical trials cost.
 
     python benchmarks/quality_early_stopping.py --seeds 16              appends to results/raw/early_stopping.jsonl
     python benchmarks/quality_early_stopping.py --table                 what is in there
@@ -22,6 +23,7 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,7 +48,7 @@ class Problem(NamedTuple):
         typical: What a trial costs, as a rule.
     """
 
-    space: dict[str, pbgi.Float | pbgi.Integer]
+    space: Mapping[str, pbgi.Float | pbgi.Integer]
     steps: int
     curve: Callable[[Mapping[str, Any], int], tuple[np.ndarray, np.ndarray]]
     typical: float
@@ -78,7 +80,7 @@ def replayed(name: str) -> Problem:
     known = table(name)
     space = {parameter: pbgi.Integer(0, len(levels) - 1) for parameter, levels in known.levels.items()}
 
-    def curve(point: Mapping[str, Any], seed: int) -> tuple[np.ndarray, np.ndarray]:
+    def curve(point: Mapping[str, Any], _seed: int) -> tuple[np.ndarray, np.ndarray]:
         row = known.row(point)
         return known.values[row], known.seconds[row]
 
@@ -88,7 +90,7 @@ def replayed(name: str) -> Problem:
 PROBLEMS: dict[str, Callable[[], Problem]] = {
     "settling": lambda: synthetic(crossing=False),
     "crossing": lambda: synthetic(crossing=True),
-    **{name: (lambda name=name: replayed(name)) for name in TABLES},
+    **{name: partial(replayed, name) for name in TABLES},
 }
 
 
@@ -100,15 +102,20 @@ class Course:
         self.at = np.full(len(SHARES), np.inf)
 
     def paid(self, cost: float) -> None:
-        self.at = np.where(self.spent + cost <= SHARES * self.budget * (1.0 + 1e-9), self.at, np.minimum(self.at, self.best))
+        """So much more has been spent."""
+        self.at = np.where(
+            self.spent + cost <= SHARES * self.budget * (1.0 + 1e-9), self.at, np.minimum(self.at, self.best)
+        )
         self.spent += cost
 
     def ended(self, loss: float) -> None:
+        """A trial has come to its end."""
         self.best = min(self.best, loss)
 
     def losses(self) -> list[float]:
+        """The best loss at each share of the budget."""
         reached = self.spent <= SHARES * self.budget * (1.0 + 1e-9)
-        return np.where(reached, self.best, self.at).tolist()
+        return [float(loss) for loss in np.where(reached, self.best, self.at)]
 
 
 # Methods -------------------------------------------------------------------------------------------------------------
@@ -123,7 +130,8 @@ def with_optimizer(problem: Problem, seed: int, course: Course, *, stages: bool,
         losses, costs = problem.curve(trial.params, seed)
         if not stages:
             course.paid(float(costs[-1]))
-            course.ended(optimizer.tell(trial, float(losses[-1]), cost=float(costs[-1])).value)
+            optimizer.tell(trial, float(losses[-1]), cost=float(costs[-1]))
+            course.ended(float(losses[-1]))
             continue
         begun = trial.step
         for step in range(begun + 1, problem.steps + 1):
@@ -183,7 +191,7 @@ def in_study(sampled: str, pruned: str) -> Callable[[Problem, int, Course], None
             "gittins": GittinsPruner,
         }
         samplers = {
-            "tpe": lambda seed, budget, space: optuna.samplers.TPESampler(seed=seed),
+            "tpe": lambda seed, _budget, _space: optuna.samplers.TPESampler(seed=seed),
             "pbgi": lambda seed, budget, space: PBGISampler(seed=seed, budget=budget, search_space=space),
         }
         with_study(problem, seed, course, samplers[sampled], pruners[pruned])
@@ -270,7 +278,10 @@ def run_all(args: argparse.Namespace) -> None:
                 run |= {"trials": course.n_trials, "seconds": time.process_time() - started}
                 with args.out.open("a") as file:
                     file.write(json.dumps(run) + "\n")
-                print(f"{name} {method} {seed}: {course.best:.4g}, {course.n_trials} trials, {run['seconds']:.1f} s", flush=True)
+                print(
+                    f"{name} {method} {seed}: {course.best:.4g}, {course.n_trials} trials, {run['seconds']:.1f} s",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -15,9 +15,10 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from pbgi.arrays import Floats
+from pbgi.constraint import beyond_limits
 from pbgi.cost import least_costs
-from pbgi.fitting import cost_notes, fit_costs, fit_values
-from pbgi.going_on import is_worth_going_on, worth_resuming
+from pbgi.fitting import cost_notes, fit_costs, fit_outcomes, fit_values
+from pbgi.going_on import can_resume, is_worth_going_on, worth_resuming
 from pbgi.history import TrialState
 from pbgi.notes import Note
 from pbgi.snapshot import Proposal, Snapshot, failure_radius
@@ -44,7 +45,7 @@ def choose(state: RunState) -> Choice:
     seen = state.points([trial for trial in state.trials if trial.state is not TrialState.INTERRUPTED])
     excluded = None if settings.model.noisy else seen
     full = len(seen) >= space.n_points and len(np.unique(seen, axis=0)) >= space.n_points
-    if full and excluded is not None:
+    if full and excluded is not None and not can_resume(state):
         return Choice(None, {}, NothingLeft.EXHAUSTED)
     if space.dimension == 0:
         return Choice(Proposal(np.empty(0), None), {}, None)
@@ -52,8 +53,11 @@ def choose(state: RunState) -> Choice:
         proposal = _start(state, seen, excluded, rng)
         if proposal is not None:
             return Choice(proposal, {}, None)
-    if not state.completed:
-        return _last_resort(state, seen, excluded, rng)
+    return _by_model(state, seen, excluded, rng) if state.completed else _last_resort(state, seen, excluded, rng)
+
+
+def _by_model(state: RunState, seen: Floats, excluded: Floats | None, rng: np.random.Generator) -> Choice:
+    settings = state.settings
     snapshot, record = snapshot_of(state, excluded)
     resumed = worth_resuming(state, snapshot)
     if resumed is not None:
@@ -78,6 +82,7 @@ def stop_reason(state: RunState, choice: Choice | None) -> StopReason | None:
         sign=state.sign,
         note=choice.note if choice else {},
         nothing_left=choice.nothing_left if choice else None,
+        constraints=state.settings.constraints,
     )
     return state.settings.stop.reason(situation)
 
@@ -107,14 +112,15 @@ def snapshot_of(
 
     Running trials are pending, besides one whose future is asked for.
     """
-    values, cost = fit_values(state, refit=refit), fit_costs(state)
-    pending = [trial for trial in state.running if trial.number != besides]
+    values, cost, outcomes = fit_values(state, refit=refit), fit_costs(state), fit_outcomes(state)
+    running = state.points([trial for trial in state.running if trial.number != besides])
+    constraints = state.settings.constraints
     snapshot = Snapshot(
         space=state.space,
         X=values.X,
         warped=values.warped,
         warp=values.warp,
-        model=values.model.condition_on_pending(state.points(pending)),
+        model=values.model.condition_on_pending(running),
         cost=cost,
         trials=state.trials,
         sign=state.sign,
@@ -126,8 +132,11 @@ def snapshot_of(
         wariness=state.wariness,
         failed_radius=np.array([failure_radius(t, len(state.trials)) for t in state.failed]),
         instalments=values.instalments,
+        feasibility=outcomes.feasibility and outcomes.feasibility.condition_on_pending(running),
+        beyond=beyond_limits(constraints, values.seen) if constraints else None,
+        feasible=frozenset(trial.number for trial in state.feasible) if constraints else None,
     )
-    return snapshot, {**values.notes, **cost_notes(state, cost)}
+    return snapshot, {**values.notes, **cost_notes(state, cost), **outcomes.notes}
 
 
 # Where the models have no say ----------------------------------------------------------------------------------------

@@ -111,11 +111,11 @@ class Curves:
             on = np.flatnonzero(at <= r)
             if len(on):
                 change, covariance = stage.increment(seen.X[on], last[on], before[on])
-                block = (slice(None), *np.ix_(on, on))
+                block = np.ix_(range(3), on, on)
                 own, mixed, former = spread[block]
                 a, b = 1.0 + stage.pull[0] + stage.pull[1], -stage.pull[1]
                 turned = a * a * own + a * b * (mixed + mixed.T) + b * b * former + covariance
-                spread[block] = turned, a * own + b * mixed.T, own
+                spread[block] = np.stack([turned, a * own + b * mixed.T, own])
                 last[on], before[on] = last[on] + change, last[on]
         return last, spread[0]
 

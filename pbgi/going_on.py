@@ -1,10 +1,10 @@
 """Whether a trial that has begun is worth going on with: what is left of it against what its price would buy elsewhere.
 
-What is left of a trial is a box paid in instalments. A unit of cost is worth what the best new trial, paid as a whole, makes
-of it: at the exchange rate E[improvement] / E[cost] its index equals the best value, and the search would as well stop.
-At that rate, or at the policy's own if that is higher, a trial goes on if its index is above the best value. That new
-trials may stop early too is left out on purpose: one like a trial that has begun, with all of it still to pay, would
-otherwise look better than that, be begun, look worse in its turn, and so on for ever.
+What is left of a trial is a box paid in instalments. A unit of cost is worth what the best new trial, paid as a whole,
+makes of it: at the exchange rate E[improvement] / E[cost] its index equals the best value, and the search would as well
+stop. At that rate, or at the policy's own if that is higher, a trial goes on if its index is above the best value. That
+new trials may stop early too is left out on purpose: one like a trial that has begun, with all of it still to pay,
+would otherwise look better than that, be begun, look worse in its turn, and so on for ever.
 """
 
 import math
@@ -34,10 +34,16 @@ def is_worth_going_on(state: RunState, snapshot: Snapshot, trial: Trial) -> bool
     return bool(_indices(state, snapshot, [trial], log_rate)[0] > snapshot.best_warped)
 
 
+def can_resume(state: RunState) -> bool:
+    """Whether some stopped trial can go on."""
+    steps = state.settings.steps
+    resumable = steps is not None and steps.resumable
+    return resumable and any(trial.state is TrialState.STOPPED for trial in state.trials)
+
+
 def worth_resuming(state: RunState, snapshot: Snapshot) -> int | None:
     """The number of the stopped trial that is most worth going on with, if one is and trials can go on."""
-    steps = state.settings.steps
-    if steps is None or not steps.resumable or snapshot.instalments is None:
+    if not can_resume(state) or snapshot.instalments is None:
         return None
     stopped = [t for t in state.trials if t.state is TrialState.STOPPED and t.reports]
     stopped = [t for t in stopped if _left(state, snapshot, t) <= snapshot.affordable]

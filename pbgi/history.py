@@ -19,117 +19,38 @@ method checks all of its arguments before it changes anything.
 import math
 import operator
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from enum import StrEnum
-from typing import Any, NoReturn
+from dataclasses import replace
+from typing import Any
 
-from pbgi.checks import check_charge, check_cost, check_value, set_fields
+from pbgi.checks import check_charge, check_cost, check_value
 from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
 from pbgi.notes import Note
-from pbgi.serialization import Value, plain_value, require_fields
-from pbgi.steps import Report, checked_report, checked_reports, cost_so_far, require_next
+from pbgi.serialization import Value, require_fields
+from pbgi.steps import checked_report, require_next
+from pbgi.trial import (
+    NO_OUTCOMES,
+    WITHOUT_VALUE,
+    Params,
+    Trial,
+    TrialState,
+    check_params,
+    check_record,
+    plain_trial,
+    read_trial,
+    require_position,
+)
 
-
-class TrialState(StrEnum):
-    """Where a trial stands."""
-
-    RUNNING = "running"
-    COMPLETE = "complete"
-    FAILED = "failed"
-    INTERRUPTED = "interrupted"
-    STOPPED = "stopped"
-
-
-WITHOUT_VALUE = (TrialState.FAILED, TrialState.INTERRUPTED, TrialState.STOPPED)
-
-
-class Params(dict[str, Value]):
-    """A point, read-only; `dict(params)` is a copy that can be changed. A dict, so that `json.dumps` takes it."""
-
-    def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        raise TypeError("the params of a trial are read-only; change a copy: dict(trial.params)")
-
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Params, (dict(self),)  # the default would fill the copy item by item
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One point that was handed out or reported, and what became of it; checked when it is made.
-
-    Attributes:
-        number: Position in the history, from 0.
-        params: The point, read-only.
-        state: Where it stands.
-        value: The outcome; None unless COMPLETE.
-        cost: What it cost; None while RUNNING and where it was not told. That of a COMPLETE trial is an observation of
-            what a success costs, that of others is not.
-        predicted_cost: What it was expected to cost when it was handed out; None if nothing was predicted.
-        external: An observation from elsewhere: it informs the models and is not charged.
-        message: Why it failed, if that is known.
-        record: What the policy noted when it proposed the point, by name; part of the state of a run.
-        charge: What the budget pays for it where that is not its cost: nobody saw what it cost, or it is the last of
-            several attempts. Nothing is learned from it.
-        reports: What it said on its way, in the order of the steps.
-    """
-
-    number: int
-    params: Mapping[str, Value] = field(hash=False)
-    state: TrialState
-    value: float | None = None
-    cost: float | None = None
-    predicted_cost: float | None = None
-    external: bool = False
-    message: str | None = None
-    record: Mapping[str, Note] = field(default_factory=dict, hash=False)
-    charge: float | None = None
-    reports: tuple[Report, ...] = ()
-
-    def __post_init__(self) -> None:
-        where = f"trial {self.number}"
-        set_fields(
-            self,
-            params=Params(_check_params(f"params of {where}", self.params)),
-            value=None if self.value is None else check_value(self.value, f"value of {where}"),
-            cost=check_cost(self.cost, f"cost of {where}"),
-            predicted_cost=check_cost(self.predicted_cost, f"predicted_cost of {where}"),
-            record=_check_record(f"record of {where}", self.record),
-            charge=check_charge(self.charge, f"charge of {where}"),
-            reports=checked_reports(where, self.reports) if self.reports else (),
-        )
-        _require_consistent(where, self)
-
-    @property
-    def charged(self) -> float:
-        """What the budget pays for this trial: nothing if it is external, what it has reported while it runs.
-
-        A finished trial is charged its charge, its cost, or where neither was told its predicted cost: what was
-        reserved for it stays taken, since a crash that reports no cost was not free. Without any of them it is free.
-        """
-        if self.external:
-            return 0.0
-        if self.state is TrialState.RUNNING:
-            return self.used
-        known = (self.charge, self.cost, self.predicted_cost)
-        return next((amount for amount in known if amount is not None), 0.0)
-
-    @property
-    def reserved(self) -> float:
-        """What is held back for this trial: what is left of its predicted cost while it runs."""
-        return max((self.predicted_cost or 0.0) - self.used, 0.0) if self.state is TrialState.RUNNING else 0.0
-
-    @property
-    def used(self) -> float:
-        """What it has cost by its last report."""
-        return cost_so_far(self.reports)
-
-    @property
-    def step(self) -> int:
-        """How far it has come: the step of its last report, 0 before that."""
-        return self.reports[-1].step if self.reports else 0
+__all__ = [  # trials are spoken of together with their history
+    "NO_OUTCOMES",
+    "WITHOUT_VALUE",
+    "History",
+    "Params",
+    "Trial",
+    "TrialState",
+    "in_state",
+    "total_charged",
+    "total_reserved",
+]
 
 
 class History:
@@ -138,7 +59,7 @@ class History:
     def __init__(self, trials: Iterable[Trial] = ()) -> None:
         self._trials = list(trials)
         for position, trial in enumerate(self._trials):
-            _require_position(position, trial.number)
+            require_position(position, trial.number)
 
     @property
     def trials(self) -> tuple[Trial, ...]:
@@ -197,19 +118,33 @@ class History:
         record: Mapping[str, Note] | None = None,
     ) -> Trial:
         """Record a point that was handed out, and reserve what it is expected to cost."""
-        checked, predicted_cost = _check_params("params", params), check_cost(predicted_cost, "predicted_cost")
-        notes = _check_record("record", record or {})
+        checked, predicted_cost = check_params("params", params), check_cost(predicted_cost, "predicted_cost")
+        notes = check_record("record", record or {})
         return self._put(Trial(len(self), checked, TrialState.RUNNING, predicted_cost=predicted_cost, record=notes))
 
-    def add_external(self, params: Mapping[str, Value], value: float, cost: float | None = None) -> Trial:
+    def add_external(
+        self,
+        params: Mapping[str, Value],
+        value: float,
+        cost: float | None = None,
+        constraints: Mapping[str, float] = NO_OUTCOMES,
+    ) -> Trial:
         """Record an observation from elsewhere; one without a finite value is recorded as failed."""
-        checked, value, cost = _check_params("params", params), check_value(value), check_cost(cost)
-        if math.isfinite(value):
-            return self._put(Trial(len(self), checked, TrialState.COMPLETE, value, cost, external=True))
-        message = _not_finite(value)
-        return self._put(Trial(len(self), checked, TrialState.FAILED, cost=cost, external=True, message=message))
+        checked, value, cost = check_params("params", params), check_value(value), check_cost(cost)
+        good, number = math.isfinite(value), len(self)
+        state, message = (TrialState.COMPLETE, None) if good else (TrialState.FAILED, _not_finite(value))
+        told = value if good else None
+        trial = Trial(number, checked, state, told, cost, external=True, message=message, constraints=constraints)
+        return self._put(trial)
 
-    def complete(self, number: int, value: float, cost: float | None = None, charge: float | None = None) -> Trial:
+    def complete(
+        self,
+        number: int,
+        value: float,
+        cost: float | None = None,
+        charge: float | None = None,
+        constraints: Mapping[str, float] = NO_OUTCOMES,
+    ) -> Trial:
         """Record the outcome of a trial; a value that is NaN or infinite fails the trial.
 
         Args:
@@ -217,6 +152,7 @@ class History:
             value: The outcome, a real number.
             cost: What it cost, positive and finite, or None: not known.
             charge: What the budget pays for it, if that is not its cost; not negative.
+            constraints: Outcomes that conditions are about, by name.
 
         Returns:
             The finished trial; if it was finished with this value and this cost before, as it was.
@@ -228,22 +164,35 @@ class History:
         """
         trial, value, cost, charge = self.trial(number), check_value(value), check_cost(cost), check_charge(charge)
         if not math.isfinite(value):
-            return self.fail(number, cost, _not_finite(value), charge)
+            return self.fail(number, cost, _not_finite(value), charge, constraints)
         if cost is None and charge is None and trial.state in WITHOUT_VALUE:
             charge = trial.charged  # what was charged when it was given up
         if trial.reports and trial.state is not TrialState.COMPLETE:
             cost = _not_below_reported(trial, cost)
-        outcome = replace(trial, state=TrialState.COMPLETE, value=value, cost=cost, charge=charge, message=None)
+        outcome = replace(
+            trial,
+            state=TrialState.COMPLETE,
+            value=value,
+            cost=cost,
+            charge=charge,
+            message=None,
+            constraints=constraints,
+        )
         return self._finish(trial, outcome)
 
     def fail(
-        self, number: int, cost: float | None = None, message: str | None = None, charge: float | None = None
+        self,
+        number: int,
+        cost: float | None = None,
+        message: str | None = None,
+        charge: float | None = None,
+        constraints: Mapping[str, float] = NO_OUTCOMES,
     ) -> Trial:
         """Record that a trial ended without a value.
 
         Arguments, result and errors are those of `complete`. Of two messages for one failure the first stays.
         """
-        return self._end_without_value(TrialState.FAILED, number, cost, message, charge)
+        return self._end_without_value(TrialState.FAILED, number, cost, message, charge, constraints)
 
     def interrupt(
         self, number: int, cost: float | None = None, message: str | None = None, charge: float | None = None
@@ -281,7 +230,7 @@ class History:
         return self._put(replace(trial, reports=(*trial.reports, report)))
 
     def stop(self, number: int, charge: float | None = None, message: str | None = None) -> Trial:
-        """Record that a running trial was not worth going on with. It is charged what it has reported, or the charge."""
+        """Record that a running trial was not worth going on with: it is charged what it has reported, or the charge."""
         trial, charge = self.trial(number), check_charge(charge)
         if trial.state is TrialState.STOPPED:
             return trial
@@ -298,7 +247,7 @@ class History:
 
     def to_plain(self) -> dict[str, Any]:
         """The history as plain JSON values."""
-        return {"trials": [_plain(trial) for trial in self._trials]}
+        return {"trials": [plain_trial(trial) for trial in self._trials]}
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> "History":
@@ -310,7 +259,7 @@ class History:
         require_fields("history", data, ("trials",))
         if not isinstance(data["trials"], list):
             raise InvalidInputError(f"trials of a history must be a list; got {data['trials']!r}")
-        return cls(_read(position, entry) for position, entry in enumerate(data["trials"]))
+        return cls(read_trial(position, entry) for position, entry in enumerate(data["trials"]))
 
     def __len__(self) -> int:
         return len(self._trials)
@@ -333,14 +282,22 @@ class History:
         return trial
 
     def _end_without_value(
-        self, state: TrialState, number: int, cost: float | None, message: str | None, charge: float | None
+        self,
+        state: TrialState,
+        number: int,
+        cost: float | None,
+        message: str | None,
+        charge: float | None,
+        constraints: Mapping[str, float] = NO_OUTCOMES,
     ) -> Trial:
         trial, cost, charge = self.trial(number), check_cost(cost), check_charge(charge)
         if message is not None and not isinstance(message, str):
             raise InvalidInputError(f"message must be a str or None; got {message!r}")
         if trial.reports and trial.state is TrialState.RUNNING and charge is None:
             cost = _not_below_reported(trial, cost)
-        outcome = replace(trial, state=state, value=None, cost=cost, charge=charge, message=message)
+        outcome = replace(
+            trial, state=state, value=None, cost=cost, charge=charge, message=message, constraints=constraints
+        )
         return self._finish(trial, outcome)
 
     def _finish(self, trial: Trial, outcome: Trial) -> Trial:
@@ -383,35 +340,16 @@ def _not_below_reported(trial: Trial, cost: float | None) -> float | None:
 
 
 def _said(trial: Trial) -> tuple[object, ...]:
-    return trial.state, trial.value, trial.cost
+    return trial.state, trial.value, trial.cost, trial.constraints
 
 
-# Rules for what is noted ---------------------------------------------------------------------------------------------
-
-
-def _check_params(name: str, params: object) -> dict[str, Value]:
-    if not isinstance(params, Mapping) or not all(isinstance(key, str) for key in params):
-        raise InvalidInputError(f"{name} must be a mapping from names to values; got {params!r}")
-    return {key: plain_value(f"{name}[{key!r}]", value) for key, value in params.items()}
-
-
-def _check_record(name: str, record: object) -> dict[str, Note]:
-    """A copy of a mapping from names to finite numbers or lists of them."""
-    if not isinstance(record, Mapping) or not all(isinstance(key, str) for key in record):
-        raise InvalidInputError(f"{name} must be a mapping from names to numbers; got {record!r}")
-    for key, value in record.items():
-        for number in value if isinstance(value, list) else [value]:
-            if type(number) not in (int, float) or not math.isfinite(number):
-                raise InvalidInputError(f"{name}[{key!r}] must be a finite number or a list of them; got {value!r}")
-    return {key: list(value) if isinstance(value, list) else value for key, value in record.items()}
+def _outcome(trial: Trial) -> str:
+    others = f", constraints={dict(trial.constraints)!r}" if trial.constraints else ""
+    return f"{trial.state.value} with value={trial.value!r}, cost={trial.cost!r}{others}"
 
 
 def _not_finite(value: float) -> str:
     return f"the value of a trial must be finite; got {value!r}"
-
-
-def _outcome(trial: Trial) -> str:
-    return f"{trial.state.value} with value={trial.value!r}, cost={trial.cost!r}"
 
 
 def _total(costs: Iterable[float]) -> float:
@@ -419,49 +357,3 @@ def _total(costs: Iterable[float]) -> float:
         return math.fsum(costs)
     except OverflowError:
         return math.inf
-
-
-def _plain(trial: Trial) -> dict[str, Any]:
-    own = {"params": dict(trial.params), "state": trial.state.value, "reports": [list(r) for r in trial.reports]}
-    return asdict(trial) | own
-
-
-# Reading -----------------------------------------------------------------------------------------------------------
-
-FIELDS = tuple(f.name for f in fields(Trial))
-
-
-def _read(position: int, entry: Any) -> Trial:
-    """The trial at a position of the list, every field checked."""
-    if isinstance(entry, Mapping):
-        entry = {"charge": None, "reports": [], **entry}  # what was written before there were any has none
-    require_fields(f"trials[{position}]", entry, FIELDS)
-    _require_position(position, entry["number"])
-    if entry["state"] not in [state.value for state in TrialState]:
-        states = ", ".join(state.value for state in TrialState)
-        raise InvalidInputError(f"state of trial {position} must be one of {states}; got {entry['state']!r}")
-    return Trial(**{**entry, "state": TrialState(entry["state"])})
-
-
-def _require_position(position: int, number: object) -> None:
-    if type(number) is not int or number != position:
-        rule = "numbers of trials must be 0, 1, 2, ... without gap or repetition"
-        raise InvalidInputError(f"{rule}; got number {number!r} at position {position}")
-
-
-def _require_consistent(where: str, trial: Trial) -> None:
-    """Raise unless the fields could have been written by `History`."""
-    running, complete = trial.state is TrialState.RUNNING, trial.state is TrialState.COMPLETE
-    said = type(trial.message) is str and trial.state in WITHOUT_VALUE
-    has_value = trial.value is not None and math.isfinite(trial.value)
-    rules = {
-        "value": (has_value if complete else trial.value is None, "a finite number if complete, else null"),
-        "cost": (not running or trial.cost is None, "null while running"),
-        "charge": (not running or trial.charge is None, "null while running"),
-        "external": (type(trial.external) is bool and not (running and trial.external), "a bool, false while running"),
-        "message": (trial.message is None or said, "null, or a str if it ended without a value"),
-    }
-    for name, (holds, rule) in rules.items():
-        if not holds:
-            got = getattr(trial, name)
-            raise InvalidInputError(f"{name} of {where} must be {rule}; got {got!r} ({trial.state.value})")

@@ -43,7 +43,8 @@ class Instalments:
         gained = np.maximum(self.precisions[done:] - known, 0.0)
         variance = (std**2)[:, None]
         left = np.concatenate([variance, variance / (1.0 + gained * variance), np.zeros_like(variance)], axis=1)
-        return np.sqrt(np.maximum(left[:, :-1] - left[:, 1:], 0.0))
+        moves: Floats = np.sqrt(np.maximum(left[:, :-1] - left[:, 1:], 0.0))
+        return moves
 
     def log_shares(self, done: int = 0, part_left: float = 1.0) -> Floats:
         """(R - done,) Logarithms of the shares that are left, of the first of which only a part is to be paid."""
@@ -80,7 +81,10 @@ class Discount:
         top = float(log_std.max())
         bottom = max(float(log_std.min()), top - WIDEST) - MARGIN
         ratio = np.clip(log_cost - log_std, *RATIOS)
-        low, high = np.array([float(ratio.min()) - MARGIN, bottom]), np.array([float(ratio.max()) + MARGIN, top + MARGIN])
+        low, high = (
+            np.array([float(ratio.min()) - MARGIN, bottom]),
+            np.array([float(ratio.max()) + MARGIN, top + MARGIN]),
+        )
         nodes = np.cos(np.pi * (np.arange(N_NODES) + 0.5) / N_NODES)
         ratios, log_stds = (low[:, None] + 0.5 * (nodes + 1.0) * (high - low)[:, None]).tolist()
         r, s = (grid.ravel() for grid in np.meshgrid(ratios, log_stds, indexing="ij"))

@@ -5,22 +5,27 @@ hyperparameters) and what the policy must remember is in the records of the tria
 is a function of (seed, number of trials): so the same history gives the same suggestion, bit for bit, in any process.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import overload
 
 import numpy as np
 
-from pbgi.checks import refuse_unknown_arguments, require_count
-from pbgi.choice import Choice, choose, goes_on, nothing_left_message, snapshot_of, stop_reason, undisturbed
+from pbgi.checks import check_outcomes, check_value, refuse_unknown_arguments, require_count
+from pbgi.choice import Choice, choose, nothing_left_message, snapshot_of, stop_reason, undisturbed
+from pbgi.constraint import ConditionStatus, Constraints, statuses
 from pbgi.cost import Cost
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
 from pbgi.fitting import fit_costs
 from pbgi.gp.config import GPConfig
-from pbgi.history import WITHOUT_VALUE, History, Trial, TrialState
+from pbgi.history import NO_OUTCOMES, WITHOUT_VALUE, History, Trial
 from pbgi.model import ModelKind
+from pbgi.notebook import heading, params_table
 from pbgi.parameter import Parameter
 from pbgi.policy import Policy
 from pbgi.prediction import Prediction, Recommendation, predict, recommend
+from pbgi.reporting import Reporting
 from pbgi.serialization import Value
 from pbgi.settings import Settings
 from pbgi.snapshot import cost_of
@@ -28,9 +33,10 @@ from pbgi.space import Space
 from pbgi.state import RunState, mean
 from pbgi.steps import Steps
 from pbgi.stopping import StopReason, StopRule
+from pbgi.wording import number, plural, short
 
 
-class Optimizer:
+class Optimizer(Reporting):
     """Suggests points to try, knowing what trials cost.
 
     Args:
@@ -47,6 +53,8 @@ class Optimizer:
             three and enough to try every choice (the paper's 2 (d + 1) where the run may end because no trial is worth
             its price), and fewer if they would take more than a quarter of the budget.
         seed: Random seed. Drawn from the operating system if not given.
+        constraints: Names of outcomes with the conditions that they must keep, `AtMost(limit)` or `AtLeast(limit)`.
+            Every trial with a value must tell them, and only trials that keep all of them count as good.
         steps: How many steps a trial has, or a `Steps`, if trials report on their way and may stop early.
     """
 
@@ -63,6 +71,7 @@ class Optimizer:
         model: GPConfig | ModelKind | None = None,
         n_startup_trials: int | None = None,
         seed: int | None = None,
+        constraints: Constraints | None = None,
         steps: Steps | int | Sequence[int] | None = None,
     ) -> None:
         settings = Settings(
@@ -73,6 +82,7 @@ class Optimizer:
             model=model,  # type: ignore[arg-type]
             n_startup_trials=n_startup_trials,
             seed=seed,  # type: ignore[arg-type]
+            constraints=constraints,
             steps=steps,  # type: ignore[arg-type]
         )
         self._set_up(space if isinstance(space, Space) else Space(space), direction, settings, ())
@@ -166,6 +176,7 @@ class Optimizer:
         *,
         cost: float | None = None,
         charge: float | None = None,
+        constraints: Mapping[str, float] = NO_OUTCOMES,
     ) -> Trial:
         """Record the value of a trial, and what it cost.
 
@@ -176,15 +187,17 @@ class Optimizer:
             cost: What it cost: an observation that the cost model learns from.
             charge: What the budget pays for it, where that is not its cost: nobody saw what it cost, or attempts that
                 failed came before. Nothing is learned from it.
+            constraints: The outcomes that conditions are about, by name.
 
         Returns:
             The finished trial. Telling the same again changes nothing. A trial that ended without a value, because it
             was given up, say, takes one that comes late.
         """
+        outcomes = self._checked_outcomes(constraints, value)
         if isinstance(trial, Mapping):
             if charge is not None:
                 raise InvalidInputError(f"charge must be None for an observation from elsewhere; got {charge!r}")
-            return self._history.add_external(self._space.check(trial), value, cost)
+            return self._history.add_external(self._space.check(trial), value, cost, outcomes)
         own = self._own(trial)
         unpaid = cost is None and charge is None and own.state not in WITHOUT_VALUE
         if unpaid and self._settings.must_tell_cost:
@@ -192,76 +205,41 @@ class Optimizer:
                 f"cost must be told, since the budget counts it; got cost=None for trial {own.number}; "
                 "with cost=UniformCost() the budget is a number of trials"
             )
-        return self._history.complete(own.number, value, cost, charge)
+        return self._history.complete(own.number, value, cost, charge, outcomes)
 
-    @refuse_unknown_arguments
-    def report(self, trial: Trial | int, step: int, value: float, *, cost: float | None = None) -> Trial:
-        """Record how far a running trial has come; that of the last step completes it.
-
-        Args:
-            trial: A trial or its number.
-            step: How far it has come, from 1 to the last step. Steps rise; some may be left out.
-            value: The outcome there. NaN or an infinity fails the trial.
-            cost: What it has cost so far, all steps together: it is charged at once.
-
-        Returns:
-            The trial. Reporting the same again changes nothing.
-
-        Raises:
-            InvalidInputError: There are no `steps`, the step is none of them or does not follow the last one, the cost
-                has shrunk, or is missing where the budget counts it.
-            TrialStateError: The trial does not run.
-        """
-        own, steps = self._own(trial), self._required_steps("report()")
-        if steps.last < require_count("step", step):
-            raise InvalidInputError(f"step must not exceed the last one, {steps.last}; got {step!r}")
-        if cost is None and self._settings.must_tell_cost:
+    def _checked_outcomes(self, told: Mapping[str, float], value: float | None) -> Mapping[str, float]:
+        """The outcomes, if they are those of the conditions: all of them where there is a value."""
+        outcomes, wanted = check_outcomes(told), self._settings.constraints or {}
+        unknown = [name for name in outcomes if name not in wanted]
+        if unknown:
+            there = f"there are {', '.join(map(repr, wanted))}" if wanted else "there are no conditions"
             raise InvalidInputError(
-                f"cost must be told, since the budget counts it; got cost=None in a report of trial {own.number}; "
-                "it is what the trial has cost so far"
+                f"constraints must be outcomes that conditions are about; {there}; got {unknown[0]!r}"
             )
-        if cost is None and self._state.prices_are_known and own.predicted_cost is not None:
-            cost = own.predicted_cost * step / steps.last
-        reported = self._history.report(own.number, step, value, cost)
-        if reported.step < steps.last or reported.state is not TrialState.RUNNING:
-            return reported
-        return self._history.complete(own.number, value, reported.used or None)
-
-    @refuse_unknown_arguments
-    def should_continue(self, trial: Trial | int) -> bool:
-        """Whether a trial is worth going on with. It is decided where a stage ends, see `Steps`; in between it is.
-
-        False for a trial that has ended.
-        """
-        own = self._own(trial)
-        self._required_steps("should_continue()")
-        with undisturbed():
-            return goes_on(self._state, own.number)
-
-    @refuse_unknown_arguments
-    def stop(self, trial: Trial | int) -> Trial:
-        """Record that a running trial was stopped early. It is charged what it has reported, which informs for good.
-
-        One that has ended stays as it is. Where trials are resumable `ask` may hand it out again.
-        """
-        own = self._own(trial)
-        return self._history.stop(own.number) if own.state is TrialState.RUNNING else own
-
-    def _required_steps(self, method: str) -> Steps:
-        if self._settings.steps is None:
-            raise InvalidInputError(f"{method} needs to know how long a trial is: Optimizer(..., steps=n); got steps=None")
-        return self._settings.steps
+        missing = [name for name in wanted if name not in outcomes]
+        if missing and value is not None and math.isfinite(check_value(value)):
+            raise InvalidInputError(
+                f"constraints must have the outcome {missing[0]!r}, which a condition is about; got {dict(told)!r}"
+            )
+        return outcomes
 
     @refuse_unknown_arguments
     def fail(
-        self, trial: Trial | int, *, cost: float | None = None, message: str | None = None, charge: float | None = None
+        self,
+        trial: Trial | int,
+        *,
+        cost: float | None = None,
+        message: str | None = None,
+        charge: float | None = None,
+        constraints: Mapping[str, float] = NO_OUTCOMES,
     ) -> Trial:
         """Record that a trial ended without a value.
 
         It is charged all the same: the charge, else the cost, else what was expected. None of them is taken for an
-        observation of what a success costs.
+        observation of what a success costs. Outcomes that conditions are about may be known all the same.
         """
-        return self._end_without_value(self._history.fail, trial, cost, message, charge)
+        outcomes = self._checked_outcomes(constraints, None)
+        return self._end_without_value(partial(self._history.fail, constraints=outcomes), trial, cost, message, charge)
 
     @refuse_unknown_arguments
     def interrupt(
@@ -348,7 +326,7 @@ class Optimizer:
 
     @property
     def best(self) -> Trial | None:
-        """The completed trial with the best value; the first of equals; None if there is none."""
+        """The completed trial with the best value that keeps all conditions; the first of equals; None if none does."""
         return self._state.best
 
     @property
@@ -365,7 +343,12 @@ class Optimizer:
             return Recommendation(best, best.value, best.value, best.value)
         with undisturbed():
             snapshot, _ = snapshot_of(state)
-            return recommend(snapshot, state.completed, state.points(state.completed), best)
+            return recommend(snapshot, state.feasible, state.points(state.feasible), best)
+
+    @property
+    def conditions(self) -> tuple[ConditionStatus, ...]:
+        """How the conditions on outcomes stand: how many trials break each, and which one binds."""
+        return statuses(self._settings.constraints, self.trials, self.best)
 
     @property
     def budget(self) -> float | None:
@@ -416,6 +399,23 @@ class Optimizer:
         with undisturbed():
             snapshot, _ = snapshot_of(self._state)
             return predict(snapshot, X.reshape(len(points), self._space.dimension))
+
+    def __repr__(self) -> str:
+        return f"Optimizer({self._standing()})"
+
+    def _repr_html_(self) -> str:
+        """For a notebook."""
+        shown = self._space._repr_html_() if self.best is None else params_table(self.best.params)
+        return heading(f"Optimizer: {self._standing()}") + shown
+
+    def _standing(self) -> str:
+        """Where the run stands, in a line."""
+        best = self.best
+        said = [f"{self._direction}, {plural(len(self.trials), 'trial')}"]
+        said += [] if best is None else [f"best {short(best.value)} in trial {best.number}"]
+        said += [f"spent {number(self.spent)}" + ("" if self.budget is None else f" of {number(self.budget)}")]
+        said += [f"{number(self.reserved)} reserved"] if self.reserved else []
+        return ", ".join(said)
 
     # Saving ----------------------------------------------------------------------------------------------------------
 

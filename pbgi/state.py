@@ -5,13 +5,14 @@ A state is a value. The same state gives the same suggestion, bit for bit, in an
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from pbgi.arrays import Floats
+from pbgi.constraint import is_feasible
 from pbgi.cost import WARINESS, Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.history import History, Trial, TrialState, in_state, total_charged, total_reserved
@@ -83,7 +84,7 @@ class RunState:
 
     @cached_property
     def partial(self) -> tuple[Trial, ...]:
-        """Trials that have said something on their way and have no value: stopped, still running, ended from outside."""
+        """Trials that have said something on their way and have no value: stopped, running, ended from outside."""
         if self.settings.steps is None:
             return ()
         return tuple(t for t in self.trials if t.reports and t.value is None and t.state is not TrialState.FAILED)
@@ -119,17 +120,24 @@ class RunState:
             if told and trial.cost is not None:
                 steps, costs = np.array([(0.0, 0.0), *told]).T
                 shares.append(np.append(np.interp(stages[:-1], steps, costs) / trial.cost, 1.0))
-        return np.minimum(np.mean(shares, axis=0), 1.0)
+        paid: Floats = np.minimum(np.mean(shares, axis=0), 1.0)
+        return paid
 
     def share_paid_at(self, step: int) -> float:
         """The same at any step."""
         assert self.settings.steps is not None  # noqa: S101
         return float(np.interp(step, [0, *self.settings.steps.stages], [0.0, *self.shares_paid]))
 
+    @cached_property
+    def feasible(self) -> tuple[Trial, ...]:
+        """Trials with a value that keep all conditions."""
+        constraints = self.settings.constraints
+        return tuple(t for t in self.completed if is_feasible(t, constraints)) if constraints else self.completed
+
     @property
     def best(self) -> Trial | None:
-        """The completed trial with the best value; the first of equals; None if there is none."""
-        return max(self.completed, key=lambda t: (self.sign * (t.value or 0.0), -t.number), default=None)
+        """The feasible trial with the best value; the first of equals; None if there is none."""
+        return max(self.feasible, key=lambda t: (self.sign * (t.value or 0.0), -t.number), default=None)
 
     # Costs and the budget --------------------------------------------------------------------------------------------
 
@@ -207,8 +215,8 @@ class RunState:
             data = json.loads(text)
         except (TypeError, ValueError) as error:
             raise InvalidInputError(f"text must be what to_json wrote; got {str(text)[:50]!r}: {error}") from None
-        if isinstance(data, dict):
-            data = {"steps": None, **data}  # what was written before there were any has none
+        if isinstance(data, Mapping):
+            data = {"constraints": None, "steps": None, **data}  # what was written before there were any has none
         require_fields("optimizer", data, ("format", "space", "direction", *FIELDS, "history"))
         if data["format"] != FORMAT:
             raise InvalidInputError(

@@ -122,13 +122,13 @@ def test_reports_out_of_order_twice_and_after_the_end():
         optimizer.report(trial, 3, 0.4, cost=3.0)
     with pytest.raises(InvalidInputError, match="must rise"):
         optimizer.report(trial, 2, 0.5, cost=4.0)
-    with pytest.raises(InvalidInputError, match="must not shrink; got 2.0 after 3.0"):
+    with pytest.raises(InvalidInputError, match=r"must not shrink; got 2\.0 after 3\.0"):
         optimizer.report(trial, 4, 0.5, cost=2.0)
     with pytest.raises(InvalidInputError, match="must not exceed the last one, 10; got 11"):
         optimizer.report(trial, 11, 0.5, cost=4.0)
     with pytest.raises(InvalidInputError, match="cost must be told"):
         optimizer.report(trial, 4, 0.5)
-    with pytest.raises(InvalidInputError, match="at least what it has reported, 3.0; got 1.0"):
+    with pytest.raises(InvalidInputError, match=r"at least what it has reported, 3\.0; got 1\.0"):
         optimizer.tell(trial, 0.5, cost=1.0)
     with pytest.raises(InvalidInputError, match="must be a positive whole number"):
         optimizer.report(trial, 0, 0.5, cost=4.0)
@@ -155,7 +155,7 @@ def test_damaged_reports_are_refused(reports):
     optimizer.ask()
     text = json.loads(optimizer.to_json())
     text["history"]["trials"][0]["reports"] = reports
-    with pytest.raises(InvalidInputError, match="report|step|value of trial 0"):
+    with pytest.raises(InvalidInputError, match=r"report|step|value of trial 0"):
         Optimizer.from_json(json.dumps(text))
 
 

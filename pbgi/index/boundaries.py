@@ -151,7 +151,7 @@ def _deviations_between(stds: Floats) -> Floats:
 def _root(law: Points, target: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Where the shortfall of a law is the target, and its slope there; not above `high`.
 
-    In its lower tail the logarithm of the shortfall is nearly a parabola, further up the shortfall itself nearly a line.
+    In its lower tail the logarithm of the shortfall is nearly a parabola, further up the shortfall nearly a line.
     """
     # X is not below the last truncation.
     low = law.at + law.noise * inverse_log_h(np.log(target) - np.log(law.noise))

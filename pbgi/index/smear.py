@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
+
 from pbgi.arrays import Bools, Floats
 
 # A panel is at most this many times as wide as the narrowest bump on it or the narrowest noise that is added to it.

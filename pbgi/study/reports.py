@@ -1,7 +1,7 @@
 """The intermediate values of a study's trials as reports of the engine's, and how long its trials are.
 
-Optuna's steps may begin at 0 and trials may have any length. A step of the engine's counts from 1, and a trial is as long
-as the longest that came to its end.
+Optuna's steps may begin at 0 and trials may have any length. The engine counts steps from 1, and a trial is as long as
+the longest that came to its end.
 """
 
 import math

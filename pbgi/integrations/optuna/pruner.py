@@ -6,9 +6,9 @@ see `pbgi.going_on`.
 """
 
 import math
-from datetime import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from optuna.pruners import BasePruner
@@ -24,7 +24,7 @@ from pbgi.history import Trial, TrialState
 from pbgi.notes import Note
 from pbgi.parameter import Float
 from pbgi.partial import FEWEST_CURVES
-from pbgi.policy import PBGI
+from pbgi.policy import PBGI, PBGID
 from pbgi.serialization import Value
 from pbgi.settings import Settings
 from pbgi.space import Space
@@ -32,7 +32,7 @@ from pbgi.state import RunState
 from pbgi.study import attributes
 from pbgi.study.ledger import told_cost
 from pbgi.study.reports import Lengths, lengths_of
-from pbgi.study.spaces import CommonSpace, SearchSpace
+from pbgi.study.learned import LearnedSpace
 from pbgi.study.storage import trials_of
 
 SHARED = "pbgi:any"  # the one coordinate of trials that have no parameter in common
@@ -42,8 +42,8 @@ class GittinsPruner(BasePruner):
     """Prunes a trial when what is left of it is not worth what it would cost.
 
     For any sampler, and best with `PBGISampler`. Trials report their intermediate values, the last of which is that of
-    the whole trial. Nothing is pruned before `n_startup_trials` have come to their end, nor beyond what they say: a trial
-    that goes on for longer than any before it is not pruned. The cost of a trial is its user attribute `cost`, which
+    the whole trial. Nothing is pruned before `n_startup_trials` have come to their end, and a trial that goes on for
+    longer than any of these is left alone. The cost of a trial is its user attribute `cost`, which
     may be raised as it goes on, else its duration; steps are taken to cost alike.
 
     Args:
@@ -64,8 +64,8 @@ class GittinsPruner(BasePruner):
     ) -> None:
         self._n_startup = max(require_count("n_startup_trials", n_startup_trials, zero=True), FEWEST_CURVES)
         self._n_warmup = require_count("n_warmup_steps", n_warmup_steps, zero=True)
-        self._settings = Settings(policy=None if cost_scale is None else PBGI(cost_scale), seed=seed)
-        self._common = CommonSpace()
+        self._settings = Settings(policy=PBGID() if cost_scale is None else PBGI(cost_scale), seed=seed)
+        self._learned = LearnedSpace()
         self._fitted: tuple[Any, Mapping[str, Note]] = None, {}
 
     def prune(self, study: Study, trial: FrozenTrial) -> bool:
@@ -89,7 +89,7 @@ class GittinsPruner(BasePruner):
         return not self._goes_on(study, trials, trial.number, lengths)
 
     def _goes_on(self, study: Study, trials: Sequence[FrozenTrial], number: int, lengths: Lengths) -> bool:
-        known = SearchSpace.of(self._common.distributions(study.study_name, list(trials)))
+        known = self._learned.search_space(study.study_name, trials)
         space = known.space if known.axes else Space({SHARED: Float(0.0, 1.0)})
         tells = any(told_cost(t) is not None for t in trials)
         read: list[Trial] = []
@@ -118,9 +118,7 @@ class GittinsPruner(BasePruner):
         return RunState.of(space, direction, settings, [noted, *trials[1:]])
 
 
-def _trial(
-    number: int, trial: FrozenTrial, point: Mapping[str, Value], lengths: Lengths, tells: bool
-) -> Trial | None:
+def _trial(number: int, trial: FrozenTrial, point: Mapping[str, Value], lengths: Lengths, tells: bool) -> Trial | None:
     """A trial of the study as the engine sees it; None of one that waits."""
     cost = told_cost(trial) if tells else _seconds(trial)
     cost = cost or None
