@@ -208,13 +208,20 @@ class Storage:
         finally:
             self._lines.busy_since = None
 
+    def names(self) -> list[str]:
+        """The names of the studies that are here."""
+        names = self.patiently(lambda: optuna.get_all_study_names(self.backend))
+        if not all(isinstance(name, str) for name in names):
+            raise self._damaged(f"names of studies must be texts; got {names!r}")
+        return names
+
     def name_of(self, study: str | None) -> str:
         """The name of a study that is here; without one given, that of the only study.
 
         Raises:
             InvalidInputError: There is no such study, or which one is not clear.
         """
-        names = self.patiently(lambda: optuna.get_all_study_names(self.backend))
+        names = self.names()
         if study is None and len(names) == 1:
             return names[0]
         if study not in names:
