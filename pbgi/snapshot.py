@@ -10,6 +10,7 @@ import numpy as np
 
 from pbgi.arrays import Floats, Ints
 from pbgi.cost import WARINESS, CostModel
+from pbgi.cost.success import PerSuccess, Success, fit_success
 from pbgi.feasibility import Feasibility
 from pbgi.gp.warp import IDENTITY, Warp
 from pbgi.history import Trial, TrialState
@@ -17,7 +18,6 @@ from pbgi.model import Model
 from pbgi.notes import Note
 from pbgi.search import Search
 from pbgi.space import Space
-from pbgi.success import PerSuccess, Success, fit_success
 
 # Around a point that has just failed nothing is tried this close, in every coordinate, while anything else is left. The
 # distance halves with every FAILURE_MEMORY trials: the border of a failing region may hold the best point of all.

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from pbgi.arrays import Bools, Floats
-from pbgi.cost import CostModel
+from pbgi.cost.models import CostModel
 from pbgi.gp.config import GammaPrior, GPConfig, Hyperparameters
 from pbgi.gp.fit import fit_gp
 from pbgi.gp.kernel import CATEGORY_DISTANCE
