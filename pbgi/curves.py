@@ -111,7 +111,7 @@ class Curves:
             on = np.flatnonzero(at <= r)
             if len(on):
                 change, covariance = stage.increment(seen.X[on], last[on], before[on])
-                block = np.ix_(range(3), on, on)
+                block = np.ix_(np.arange(3), on, on)
                 own, mixed, former = spread[block]
                 a, b = 1.0 + stage.pull[0] + stage.pull[1], -stage.pull[1]
                 turned = a * a * own + a * b * (mixed + mixed.T) + b * b * former + covariance

@@ -188,7 +188,7 @@ class History:
         charge: float | None = None,
         constraints: Mapping[str, float] = NO_OUTCOMES,
     ) -> Trial:
-        """Record that a trial ended without a value.
+        """End a trial without a value.
 
         Arguments, result and errors are those of `complete`. Of two messages for one failure the first stays.
         """
@@ -230,7 +230,7 @@ class History:
         return self._put(replace(trial, reports=(*trial.reports, report)))
 
     def stop(self, number: int, charge: float | None = None, message: str | None = None) -> Trial:
-        """Record that a running trial was not worth going on with: it is charged what it has reported, or the charge."""
+        """Record that a running trial was stopped early: it is charged what it has reported, or the charge."""
         trial, charge = self.trial(number), check_charge(charge)
         if trial.state is TrialState.STOPPED:
             return trial

@@ -40,7 +40,8 @@ def checked_reports(where: str, reports: object) -> tuple[Report, ...]:
         raise InvalidInputError(f"reports of {where} must be a list of (step, value, cost); got {reports!r}")
     checked: tuple[Report, ...] = ()
     for each in reports:
-        report = checked_report(*each, where=where)
+        step, value, cost = each
+        report = checked_report(step, value, cost, where)
         if not -float("inf") < report.value < float("inf"):
             raise InvalidInputError(f"values of reports of {where} must be finite; got {report.value!r}")
         require_next(where, checked, report)

@@ -157,9 +157,9 @@ def check_record(name: str, record: object) -> dict[str, Note]:
 
 def plain_trial(trial: Trial) -> dict[str, Any]:
     """A trial as plain JSON values."""
+    reports = [list(report) for report in trial.reports]
     own = {"params": dict(trial.params), "state": trial.state.value, "constraints": dict(trial.constraints)}
-    own["reports"] = [list(report) for report in trial.reports]
-    return asdict(trial) | own
+    return asdict(trial) | own | {"reports": reports}
 
 
 # Reading -----------------------------------------------------------------------------------------------------------
