@@ -20,6 +20,8 @@ LIMIT = 30.0
 NODES_PER_WIDTH, FIRST_NODES = 1.6, 8
 # From this many deviations on a truncation makes no difference: exp(-7^2/2) is 2e-11, and a price is far less than one.
 REACH = 7.0
+# A density that falls faster than with this many deviations has a panel for its first FALLEN e-folds.
+STEEP, FALLEN = 12.0, 40.0
 MOST_PANELS = 1000
 # Numbers computed at a time: few enough for the processor's cache.
 TOGETHER = 1 << 17
@@ -55,13 +57,19 @@ class Points:
         return Points(self.at[boxes], self.place[boxes], self.mass[boxes], self.even[boxes], self.noise[boxes])
 
 
-def density(x: Floats, laws: list[Points]) -> Floats:
-    """Density of X + noise at the points x, (boxes, m); `laws` go back from the last truncation."""
+def density(x: Floats, laws: list[Points], reach: float | Floats = REACH) -> Floats:
+    """Density of X + noise at the points x, (boxes, m).
+
+    Args:
+        x: The points.
+        laws: Of X after its last truncation, before it, before the one before, ..., with all noise that came since.
+        reach: From how many deviations on a truncation makes no difference.
+    """
     out = np.empty(x.shape)
     open_ = np.ones(x.shape, dtype=bool)
     for number, law in enumerate(laws):
-        reach = np.where(law.even | (number == len(laws) - 1), np.inf, law.at + REACH * law.noise)
-        here = open_ & (x <= reach[:, None])
+        end = np.where(law.even | (number == len(laws) - 1), np.inf, law.at + reach * law.noise)
+        here = open_ & (x <= end[:, None])
         if here.all():
             return _bumps(x, law.place, law.mass, law.noise)
         open_ &= ~here
@@ -83,18 +91,21 @@ def _bumps(x: Floats, place: Floats, mass: Floats, noise: Floats) -> Floats:
         np.negative(z, out=z)
         np.exp(z, out=z)
         sums[some] = np.matmul(z, mass[some, :, None])[:, :, 0]
-    return sums * (INV_SQRT_2PI / noise[:, None])
+    sums *= INV_SQRT_2PI / noise[:, None]
+    return sums
 
 
 def shortfall(u: Floats, law: Points) -> tuple[Floats, Floats, Floats]:
     """E max(u - X - noise, 0) at one u per box, with its first two derivatives."""
-    from scipy.special import ndtr  # late: it takes three times as long to import as the rest of the package
+    from scipy.special import erfc  # late: it takes three times as long to import as the rest of the package
 
-    z = (u[:, None] - law.place) / law.noise[:, None]
-    cdf, bump = ndtr(z), INV_SQRT_2PI * np.exp(-0.5 * z * z)
-    by_mass = np.stack([np.maximum(bump + z * cdf, 0.0), cdf, bump])
-    sums = np.einsum("kbn,bn->kb", by_mass, law.mass)
-    return law.noise * sums[0], sums[1], sums[2] / law.noise
+    scale = -np.sqrt(0.5) / law.noise
+    z = (u * scale)[:, None] - law.place * scale[:, None]
+    tail = 0.5 * erfc(z)
+    bump = np.exp(-z * z)
+    value = INV_SQRT_2PI * bump - np.sqrt(2.0) * z * tail
+    sums = [np.einsum("bn,bn->b", x, law.mass) for x in (np.maximum(value, 0.0), tail, bump)]
+    return law.noise * sums[0], sums[1], (INV_SQRT_2PI / law.noise) * sums[2]
 
 
 @dataclass(frozen=True)
@@ -106,15 +117,30 @@ class Bumps:
     width: Floats
 
 
-def panels(bumps: Bumps, top: Floats) -> tuple[Floats, Floats]:
-    """Nodes and weights from 0 to `top` that see all bumps: (boxes, n) each.
+@dataclass(frozen=True)
+class Panels:
+    """Nodes and weights of a Gauss-Legendre rule on panels that follow each other from 0 on, (boxes, n) each."""
 
-    Boxes that need fewer panels than others have empty ones at their end.
-    """
+    place: Floats
+    weight: Floats
+    lengths: Floats  # (boxes, panels)
+
+    def below(self, values: Floats) -> tuple[Floats, Floats]:
+        """Integral of a function from 0 to each node, (boxes, n), and to the end, (boxes,), by its values there."""
+        n_boxes, n_panels = self.lengths.shape
+        shape = (n_boxes, n_panels, -1)
+        inside = self.lengths[:, :, None] * (values.reshape(shape) @ _integrals(values.shape[1] // n_panels).T)
+        whole = np.cumsum(np.sum((self.weight * values).reshape(shape), axis=2), axis=1)
+        inside[:, 1:] += whole[:, :-1, None]
+        return inside.reshape(values.shape), whole[:, -1]
+
+
+def panels(bumps: Bumps, top: Floats) -> Panels:
+    """Panels from 0 to `top` that see all bumps; boxes that need fewer than others have empty ones at their end."""
     edges, widest = [np.zeros(top.shape)], 0.0
     for _ in range(MOST_PANELS):
         here = edges[-1]
-        if not np.any(here < top):
+        if len(edges) > 1 and not np.any(here < top):
             break
         active = (bumps.start <= here[:, None]) & (here[:, None] < bumps.end)
         narrowest = np.where(active, bumps.width, np.inf).min(axis=1)
@@ -124,12 +150,17 @@ def panels(bumps: Bumps, top: Floats) -> tuple[Floats, Floats]:
         length = edges[-1] - here
         widest = max(widest, float(np.max(np.where(np.isfinite(narrowest), length / narrowest, 0.0))))
     bounds = np.stack(edges, axis=1)
-    if bounds.shape[1] == 1:
-        bounds = np.zeros((top.size, 2))
     unit, weights = _gauss_legendre(FIRST_NODES + int(np.ceil(NODES_PER_WIDTH * min(widest, LIMIT))))
-    length = np.diff(bounds, axis=1)[:, :, None]
-    nodes = bounds[:, :-1, None] + length * unit
-    return nodes.reshape(top.size, -1), (length * weights).reshape(top.size, -1)
+    lengths = np.diff(bounds, axis=1)
+    nodes = bounds[:, :-1, None] + lengths[:, :, None] * unit
+    shape = (top.size, -1)
+    return Panels(nodes.reshape(shape), (lengths[:, :, None] * weights).reshape(shape), lengths)
+
+
+def steep(deviations: Floats, noise: Floats) -> tuple[Floats, Floats]:
+    """End and width of a bump that stands for a density falling like exp(-deviations x / noise) from 0 on."""
+    end = np.where(deviations > STEEP, FALLEN / deviations, np.inf) * noise
+    return end, end / LIMIT
 
 
 @cache
@@ -137,3 +168,15 @@ def _gauss_legendre(n: int) -> tuple[Floats, Floats]:
     """Nodes and weights on [0, 1]."""
     nodes, weights = np.polynomial.legendre.leggauss(n)
     return 0.5 * (1.0 + nodes), 0.5 * weights
+
+
+@cache
+def _integrals(n: int) -> Floats:
+    """What turns the values of a polynomial at the n nodes on [0, 1] into its integrals from 0 to each of them."""
+    nodes, weights = np.polynomial.legendre.leggauss(n)
+    values = np.polynomial.legendre.legvander(nodes, n)
+    # The integral of P_k is (P_{k+1} - P_{k-1}) / (2k + 1); that of P_0 is P_1 + P_0.
+    before = np.concatenate([-values[:, :1], values[:, : n - 1]], axis=1)
+    coefficients = 0.5 * values[:, :n] * weights[:, None]
+    integrals: Floats = 0.5 * (values[:, 1:] - before) @ coefficients.T
+    return integrals
