@@ -17,7 +17,7 @@ import numpy as np
 
 from pbgi.arrays import Floats
 from pbgi.index.gittins import inverse_log_h
-from pbgi.index.smear import REACH, Bumps, Points, density, panels, shortfall
+from pbgi.index.smear import REACH, Bumps, Points, density, panels, shortfall, steep
 
 # Of the price of a stage, what may be left out of its integral.
 LEFT_OUT = 1e-12
@@ -124,9 +124,11 @@ class Boundaries:
         needed = self.reach(stage, before, earlier).max(axis=1)
         top = np.maximum(np.minimum(needed, np.max(above + TAIL * after, axis=1)), 0.0)
         even = top <= MOST_EVEN * np.minimum(before[:, -1], after[:, 0])
-        ends = np.concatenate([(REACH + self.window(before, earlier)) * before, above + REACH * after], axis=1)
-        ends = np.where(even[:, None], np.inf, ends)
-        bumps = Bumps(np.full(ends.shape, -np.inf), ends, np.concatenate([before, after], axis=1))
+        window = self.window(before, earlier)
+        ends = np.concatenate([(REACH + window) * before, above + REACH * after], axis=1)
+        first, narrow = steep(window[:, -1:], before[:, -1:])
+        ends = np.concatenate([first, np.where(even[:, None], np.inf, ends)], axis=1)
+        bumps = Bumps(np.full(ends.shape, -np.inf), ends, np.concatenate([narrow, before, after], axis=1))
         place, weight = panels(bumps, top)
         nothing = np.zeros(self.n_boxes)
         return Points(

@@ -19,6 +19,8 @@ LIMIT = 30.0
 NODES_PER_WIDTH, FIRST_NODES = 1.6, 8
 # From this many deviations on a truncation makes no difference: exp(-7^2/2) is 2e-11, and a price is far less than one.
 REACH = 7.0
+# A density that falls faster than with this many deviations has a panel for its first FALLEN e-folds.
+STEEP, FALLEN = 12.0, 40.0
 MOST_PANELS = 1000
 # Numbers computed at a time: few enough for the processor's cache.
 TOGETHER = 1 << 17
@@ -54,13 +56,19 @@ class Points:
         return Points(self.at[boxes], self.place[boxes], self.mass[boxes], self.even[boxes], self.noise[boxes])
 
 
-def density(x: Floats, laws: list[Points]) -> Floats:
-    """Density of X + noise at the points x, (boxes, m); `laws` go back from the last truncation."""
+def density(x: Floats, laws: list[Points], reach: float | Floats = REACH) -> Floats:
+    """Density of X + noise at the points x, (boxes, m).
+
+    Args:
+        x: The points.
+        laws: Of X after its last truncation, before it, before the one before, ..., with all noise that came since.
+        reach: From how many deviations on a truncation makes no difference.
+    """
     out = np.empty(x.shape)
     open_ = np.ones(x.shape, dtype=bool)
     for number, law in enumerate(laws):
-        reach = np.where(law.even | (number == len(laws) - 1), np.inf, law.at + REACH * law.noise)
-        here = open_ & (x <= reach[:, None])
+        end = np.where(law.even | (number == len(laws) - 1), np.inf, law.at + reach * law.noise)
+        here = open_ & (x <= end[:, None])
         if here.all():
             return _bumps(x, law.place, law.mass, law.noise)
         open_ &= ~here
@@ -129,6 +137,12 @@ def panels(bumps: Bumps, top: Floats) -> tuple[Floats, Floats]:
     length = np.diff(bounds, axis=1)[:, :, None]
     nodes = bounds[:, :-1, None] + length * unit
     return nodes.reshape(top.size, -1), (length * weights).reshape(top.size, -1)
+
+
+def steep(deviations: Floats, noise: Floats) -> tuple[Floats, Floats]:
+    """End and width of a bump that stands for a density falling like exp(-deviations x / noise) from 0 on."""
+    end = np.where(deviations > STEEP, FALLEN / deviations, np.inf) * noise
+    return end, end / LIMIT
 
 
 @cache

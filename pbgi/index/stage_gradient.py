@@ -9,8 +9,8 @@ the later ones, that is over the law of `smear.py` again, now from the first sta
 import numpy as np
 
 from pbgi.arrays import Bools, Floats
-from pbgi.index.boundaries import MOST_EVEN, TAIL, Boundaries
-from pbgi.index.smear import REACH, Bumps, Points, density, panels
+from pbgi.index.boundaries import MOST_EVEN, Boundaries
+from pbgi.index.smear import REACH, Bumps, Points, density, panels, steep
 
 
 class Survivors:
@@ -19,6 +19,8 @@ class Survivors:
     def __init__(self, boundaries: Boundaries) -> None:
         self._boundaries = boundaries
         nothing = np.zeros(boundaries.n_boxes)
+        # Boxes that were given up must stay out of sight beside the few that are paid to the end.
+        self._reach = np.sqrt(REACH**2 - 2.0 * np.log(boundaries.finishing))
         self._sources = [Points(nothing, nothing[:, None], np.ones((boundaries.n_boxes, 1)), nothing == 0, nothing)]
 
     def slopes(self, stds: Floats) -> tuple[Floats, Floats]:
@@ -44,7 +46,7 @@ class Survivors:
         bumps, even = self._bumps(stage, noise, below, top)
         place, weight = panels(bumps, top)
         sources = [source.seen(below[:, i], noise[:, i]) for i, source in enumerate(self._sources)]
-        mass = weight * density(place, sources[::-1])
+        mass = weight * density(place, sources[::-1], self._reach)
         nothing = np.zeros(boundaries.n_boxes)
         self._sources.append(Points(nothing, place, mass, even, nothing))
         return place, mass
@@ -53,11 +55,17 @@ class Survivors:
         """What the panels must see: the steps that earlier boundaries cut, and the bends and the noise that come."""
         boundaries = self._boundaries
         after, above = boundaries.between[:, stage, stage + 1 :], boundaries.distances(stage)[:, 1:]
-        reach = np.concatenate(
-            [boundaries.window(before[:, :1], slice(0, 1)), np.full(before[:, 1:].shape, REACH)], axis=1
-        )
-        start = np.concatenate([-below - TAIL * before, np.full(after.shape, -np.inf)], axis=1)
-        end = np.concatenate([-below + reach * before, np.maximum(above, REACH * after) + REACH * after], axis=1)
+        reach = self._reach[:, None]
+        start = np.concatenate([-below - reach * before, np.full(after.shape, -np.inf)], axis=1)
+        end = np.concatenate([-below + reach * before, np.maximum(above, reach * after) + REACH * after], axis=1)
         even = top <= MOST_EVEN * np.minimum(before[:, -1], after[:, 0])
         start, end = np.where(even[:, None], -np.inf, start), np.where(even[:, None], np.inf, end)
-        return Bumps(start, end, np.concatenate([before, after], axis=1)), even
+        first, narrow = steep(reach, before[:, -1:])
+        return (
+            Bumps(
+                start=np.concatenate([np.full(first.shape, -np.inf), start], axis=1),
+                end=np.concatenate([first, end], axis=1),
+                width=np.concatenate([narrow, before, after], axis=1),
+            ),
+            even,
+        )
