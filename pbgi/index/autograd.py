@@ -71,15 +71,15 @@ class _Once(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, compute: Callable[..., tuple[Any, ...]], *inputs: Tensor) -> Tensor:
-        place = {"dtype": inputs[0].dtype, "device": inputs[0].device}
+        like = inputs[0]
         wanted = any(ctx.needs_input_grad)
         arrays = [x.detach().to("cpu", torch.float64).numpy() for x in inputs]
-        output, *slopes = (torch.as_tensor(x, **place) for x in compute(*arrays, with_slopes=wanted))
+        output, *slopes = (torch.as_tensor(x).to(like) for x in compute(*arrays, with_slopes=wanted))
         ctx.save_for_backward(*slopes)
         return output
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
         return None, *(grad_output[..., None] * slope for slope in ctx.saved_tensors)
 

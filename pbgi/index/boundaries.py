@@ -51,6 +51,7 @@ class Boundaries:
         spread = self.between[:, :-1, -1]
         # One payment for all that is left is never better than stages.
         self._highest = spread * inverse_log_h(np.log(remaining) - np.log(spread))
+        self._windows = self._all_windows()
         nothing = np.zeros(self.n_boxes)
         # The laws of X_1, ..., X_R, each with its own boundary for an origin: boundaries may be so far apart that a
         # common origin would round away what is near another.
@@ -77,16 +78,23 @@ class Boundaries:
             for back, law in enumerate(self._laws[len(self._laws) - above.shape[1] :])
         ]
 
-    def reach(self, stage: int, before: Floats, to: slice) -> Floats:
-        """How far up from the boundary of `stage` anything matters to the stages `to` (before it), for each of them."""
-        window = self.window(before, to)
-        reach: Floats = self._highest[:, to] - self.places[:, stage, None] + window * before
-        return reach
+    def needed(self, stage: int, to: int) -> Floats:
+        """How far up from the boundary of `stage` anything matters to the first `to` stages (those before it)."""
+        reach = self.windows(stage, to) * self.between[:, :to, stage]
+        needed: Floats = np.max(self._highest[:, :to] - self.places[:, stage, None] + reach, axis=1)
+        return np.maximum(needed, 0.0)
 
-    def window(self, before: Floats, to: slice) -> Floats:
-        """Beyond so many deviations `before`, less than LEFT_OUT of the price of a stage is lost."""
-        beyond: Floats = -inverse_log_h(np.log(self._prices[:, to]) + np.log(LEFT_OUT) - np.log(before))
-        return np.maximum(TAIL, beyond)
+    def windows(self, stage: int, to: int) -> Floats:
+        """Beyond so many deviations, less than LEFT_OUT of the price of each of the first `to` stages is lost."""
+        return self._windows[:, :to, stage]
+
+    def _all_windows(self) -> Floats:
+        windows = np.zeros(self.between.shape)
+        before, after = np.triu_indices(self.n_stages, 1)
+        log_left_out = np.log(self._prices[:, before]) + np.log(LEFT_OUT)
+        beyond = -inverse_log_h(log_left_out - np.log(self.between[:, before, after]))
+        windows[:, before, after] = np.maximum(TAIL, beyond)
+        return windows
 
     def _cut(self, stage: int) -> Floats:
         """Find where the shortfall is the price; the slope there is the probability of being below.
@@ -120,11 +128,10 @@ class Boundaries:
     def _law(self, stage: int, slope: Floats) -> Points:
         """X_stage, seen from its boundary: an atom there and a density above."""
         before, after = self.between[:, :stage, stage], self.between[:, stage, stage + 1 :]
-        above, earlier = self.distances(stage)[:, 1:], slice(0, stage)
-        needed = self.reach(stage, before, earlier).max(axis=1)
-        top = np.maximum(np.minimum(needed, np.max(above + TAIL * after, axis=1)), 0.0)
+        above = self.distances(stage)[:, 1:]
+        top = np.maximum(np.minimum(self.needed(stage, stage), np.max(above + TAIL * after, axis=1)), 0.0)
         even = top <= MOST_EVEN * np.minimum(before[:, -1], after[:, 0])
-        window = self.window(before, earlier)
+        window = self.windows(stage, stage)
         ends = np.concatenate([(REACH + window) * before, above + REACH * after], axis=1)
         first, narrow = steep(window[:, -1:], before[:, -1:])
         ends = np.concatenate([first, np.where(even[:, None], np.inf, ends)], axis=1)
@@ -153,10 +160,10 @@ def _deviations_between(stds: Floats) -> Floats:
 def _root(law: Points, target: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Where the shortfall of a law is the target, and its slope there; not above `high`.
 
-    In its lower tail the logarithm of the shortfall is nearly a parabola, further up the shortfall itself nearly a line.
+    In its lower tail the logarithm of the shortfall is nearly a parabola; further up it is itself nearly a line.
     """
-    # X is not below the last truncation.
-    low = law.at + law.noise * inverse_log_h(np.log(target) - np.log(law.noise))
+    # X is not below the last truncation, and beyond 40 deviations nothing is left of a shortfall.
+    low = law.at - 40.0 * law.noise
     high = np.maximum(low, high)
     u, slope = high, np.empty(high.size)
     for _ in range(MOST_STEPS):

@@ -25,7 +25,7 @@ HOPELESS = 30.0
 # Prices below exp(-600) deviations count as that much.
 LOWEST = -600.0
 # Boxes computed at a time: few enough for the processor's cache, many enough for NumPy.
-TOGETHER = 128
+TOGETHER = 256
 LARGEST = np.finfo(np.float64).max
 
 
@@ -160,7 +160,7 @@ class _Boxes:
         columns = np.argsort(~matters, axis=1, kind="stable")[:, :n]
         stds = np.take_along_axis(self._shares[boxes], columns, axis=1)
         prices = np.exp(np.maximum(self._log_prices[boxes], LOWEST))
-        paid_with = np.cumsum(matters, axis=1) - matters
+        paid_with: Ints = np.cumsum(matters, axis=1) - matters
         joint = np.stack([np.sum(prices * (paid_with == k), axis=1) for k in range(n + 1)], axis=1)
         # Boxes that are alike need alike numbers of points.
         order = np.argsort(stds.min(axis=1))

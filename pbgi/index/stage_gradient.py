@@ -1,9 +1,9 @@
 """How the first boundary moves with the deviations and the prices of the stages.
 
-At its first boundary a box is worth nothing more than what is kept instead, whatever is decided later: so a small change
-of a price counts as often as that price is paid, and a small change of a deviation as often as the box is then at a
-bend of what going on is worth. Both are expectations over boxes that start at the first boundary and are cut off at
-the later ones, that is over the law of `smear.py` again, now from the first stage on.
+At its first boundary a box is worth nothing more than what is kept instead, whatever is decided later. So a small
+change of a price counts as often as that price is paid, and a small change of a deviation as often as the box is then
+at a bend of what going on is worth. Both are expectations over boxes that start at the first boundary and are cut off
+at the later ones: over a law of points with masses again (`smear.py`), now from the first stage on.
 """
 
 import numpy as np
@@ -42,7 +42,7 @@ class Survivors:
         noise = boundaries.between[:, :stage, stage]
         # How far each earlier boundary lies below this one.
         below = np.stack([boundaries.distances(i)[:, stage - i] for i in range(stage)], axis=1)
-        top = np.maximum(boundaries.reach(stage, noise[:, :1], slice(0, 1))[:, 0], 0.0)
+        top = boundaries.needed(stage, 1)
         bumps, even = self._bumps(stage, noise, below, top)
         place, weight = panels(bumps, top)
         sources = [source.seen(below[:, i], noise[:, i]) for i, source in enumerate(self._sources)]
