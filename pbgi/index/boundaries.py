@@ -39,7 +39,7 @@ class Boundaries:
 
     Attributes:
         places: The boundaries after 0, ..., R - 1 stages and the end, 0: (boxes, R + 1).
-        finishing: Probability that a box at its first boundary is paid to the end and kept, (boxes,).
+        finishing: Probability that a box at the boundary of a stage is paid to the end and kept, (boxes, R).
         between: Deviation of what the stages r + 1, ..., k reveal together, at [:, r, k].
     """
 
@@ -58,11 +58,11 @@ class Boundaries:
         self._laws = [Points(nothing, nothing[:, None], np.ones((self.n_boxes, 1)), nothing == 0, nothing)]
         self.places = np.zeros((self.n_boxes, self.n_stages + 1))
         self._rises = np.zeros((self.n_boxes, self.n_stages))
+        self.finishing = np.empty((self.n_boxes, self.n_stages))
         for stage in range(self.n_stages - 1, -1, -1):
-            slope = self._cut(stage)
+            self._cut(stage)
             if stage > 0:
-                self._laws.insert(0, self._law(stage, slope))
-        self.finishing = slope
+                self._laws.insert(0, self._law(stage))
 
     def distances(self, stage: int) -> Floats:
         """How far the boundaries after `stage`, `stage` + 1, ..., R stages lie above the one after `stage`."""
@@ -96,8 +96,8 @@ class Boundaries:
         windows[:, before, after] = np.maximum(TAIL, beyond)
         return windows
 
-    def _cut(self, stage: int) -> Floats:
-        """Find where the shortfall is the price; the slope there is the probability of being below.
+    def _cut(self, stage: int) -> None:
+        """Find where the shortfall is the price; the slope there is the probability to finish.
 
         Far above a boundary what lies below it has been paid: there it is the shortfall from the law before, at both
         prices.
@@ -123,9 +123,9 @@ class Boundaries:
                 break
         self._rises[:, stage] = rise
         self.places[:, stage] = self.places[:, stage + 1] + rise
-        return slope
+        self.finishing[:, stage] = slope
 
-    def _law(self, stage: int, slope: Floats) -> Points:
+    def _law(self, stage: int) -> Points:
         """X_stage, seen from its boundary: an atom there and a density above."""
         before, after = self.between[:, :stage, stage], self.between[:, stage, stage + 1 :]
         above = self.distances(stage)[:, 1:]
@@ -136,12 +136,14 @@ class Boundaries:
         first, narrow = steep(window[:, -1:], before[:, -1:])
         ends = np.concatenate([first, np.where(even[:, None], np.inf, ends)], axis=1)
         bumps = Bumps(np.full(ends.shape, -np.inf), ends, np.concatenate([narrow, before, after], axis=1))
-        place, weight = panels(bumps, top)
+        nodes = panels(bumps, top)
         nothing = np.zeros(self.n_boxes)
         return Points(
             at=nothing,
-            place=np.concatenate([nothing[:, None], place], axis=1),
-            mass=np.concatenate([slope[:, None], weight * density(place, self.noisy(stage))], axis=1),
+            place=np.concatenate([nothing[:, None], nodes.place], axis=1),
+            mass=np.concatenate(
+                [self.finishing[:, stage, None], nodes.weight * density(nodes.place, self.noisy(stage))], axis=1
+            ),
             even=even,
             noise=nothing,
         )

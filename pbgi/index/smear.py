@@ -117,15 +117,30 @@ class Bumps:
     width: Floats
 
 
-def panels(bumps: Bumps, top: Floats) -> tuple[Floats, Floats]:
-    """Nodes and weights from 0 to `top` that see all bumps: (boxes, n) each.
+@dataclass(frozen=True)
+class Panels:
+    """Nodes and weights of a Gauss-Legendre rule on panels that follow each other from 0 on, (boxes, n) each."""
 
-    Boxes that need fewer panels than others have empty ones at their end.
-    """
+    place: Floats
+    weight: Floats
+    lengths: Floats  # (boxes, panels)
+
+    def below(self, values: Floats) -> tuple[Floats, Floats]:
+        """Integral of a function from 0 to each node, (boxes, n), and to the end, (boxes,), by its values there."""
+        n_boxes, n_panels = self.lengths.shape
+        shape = (n_boxes, n_panels, -1)
+        inside = self.lengths[:, :, None] * (values.reshape(shape) @ _integrals(values.shape[1] // n_panels).T)
+        whole = np.cumsum(np.sum((self.weight * values).reshape(shape), axis=2), axis=1)
+        inside[:, 1:] += whole[:, :-1, None]
+        return inside.reshape(values.shape), whole[:, -1]
+
+
+def panels(bumps: Bumps, top: Floats) -> Panels:
+    """Panels from 0 to `top` that see all bumps; boxes that need fewer than others have empty ones at their end."""
     edges, widest = [np.zeros(top.shape)], 0.0
     for _ in range(MOST_PANELS):
         here = edges[-1]
-        if not np.any(here < top):
+        if len(edges) > 1 and not np.any(here < top):
             break
         active = (bumps.start <= here[:, None]) & (here[:, None] < bumps.end)
         narrowest = np.where(active, bumps.width, np.inf).min(axis=1)
@@ -135,12 +150,11 @@ def panels(bumps: Bumps, top: Floats) -> tuple[Floats, Floats]:
         length = edges[-1] - here
         widest = max(widest, float(np.max(np.where(np.isfinite(narrowest), length / narrowest, 0.0))))
     bounds = np.stack(edges, axis=1)
-    if bounds.shape[1] == 1:
-        bounds = np.zeros((top.size, 2))
     unit, weights = _gauss_legendre(FIRST_NODES + int(np.ceil(NODES_PER_WIDTH * min(widest, LIMIT))))
-    length = np.diff(bounds, axis=1)[:, :, None]
-    nodes = bounds[:, :-1, None] + length * unit
-    return nodes.reshape(top.size, -1), (length * weights).reshape(top.size, -1)
+    lengths = np.diff(bounds, axis=1)
+    nodes = bounds[:, :-1, None] + lengths[:, :, None] * unit
+    shape = (top.size, -1)
+    return Panels(nodes.reshape(shape), (lengths[:, :, None] * weights).reshape(shape), lengths)
 
 
 def steep(deviations: Floats, noise: Floats) -> tuple[Floats, Floats]:
@@ -154,3 +168,15 @@ def _gauss_legendre(n: int) -> tuple[Floats, Floats]:
     """Nodes and weights on [0, 1]."""
     nodes, weights = np.polynomial.legendre.leggauss(n)
     return 0.5 * (1.0 + nodes), 0.5 * weights
+
+
+@cache
+def _integrals(n: int) -> Floats:
+    """What turns the values of a polynomial at the n nodes on [0, 1] into its integrals from 0 to each of them."""
+    nodes, weights = np.polynomial.legendre.leggauss(n)
+    values = np.polynomial.legendre.legvander(nodes, n)
+    # The integral of P_k is (P_{k+1} - P_{k-1}) / (2k + 1); that of P_0 is P_1 + P_0.
+    before = np.concatenate([-values[:, :1], values[:, : n - 1]], axis=1)
+    coefficients = 0.5 * values[:, :n] * weights[:, None]
+    integrals: Floats = 0.5 * (values[:, 1:] - before) @ coefficients.T
+    return integrals

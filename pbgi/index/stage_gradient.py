@@ -10,7 +10,7 @@ import numpy as np
 
 from pbgi.arrays import Bools, Floats
 from pbgi.index.boundaries import MOST_EVEN, Boundaries
-from pbgi.index.smear import REACH, Bumps, Points, density, panels, steep
+from pbgi.index.smear import REACH, Bumps, Panels, Points, density, panels, steep
 
 
 class Survivors:
@@ -20,7 +20,7 @@ class Survivors:
         self._boundaries = boundaries
         nothing = np.zeros(boundaries.n_boxes)
         # Boxes that were given up must stay out of sight beside the few that are paid to the end.
-        self._reach = np.sqrt(REACH**2 - 2.0 * np.log(boundaries.finishing))
+        self._reach = np.sqrt(REACH**2 - 2.0 * np.log(boundaries.finishing[:, 0]))
         self._sources = [Points(nothing, nothing[:, None], np.ones((boundaries.n_boxes, 1)), nothing == 0, nothing)]
 
     def slopes(self, stds: Floats) -> tuple[Floats, Floats]:
@@ -30,34 +30,47 @@ class Survivors:
         start = np.zeros((boundaries.n_boxes, 1))
         bends[:, 0] = density(start, boundaries.noisy(0))[:, 0]
         for stage in range(1, boundaries.n_stages):
-            place, mass = self._next(stage)
-            paid[:, stage] = mass.sum(axis=1)
-            bends[:, stage] = np.sum(mass * density(place, boundaries.noisy(stage)), axis=1)
-        finishing = boundaries.finishing[:, None]
+            nodes, here = self._next(stage)
+            bend = density(nodes.place, boundaries.noisy(stage))
+            bends[:, stage] = np.sum(nodes.weight * here * bend, axis=1)
+            paid[:, stage] = self._paid(stage, nodes, here, nodes.weight * bend)
+        finishing = boundaries.finishing[:, :1]
         return stds * bends / finishing, paid / finishing
 
-    def _next(self, stage: int) -> tuple[Floats, Floats]:
-        """Places above the boundary of `stage`, and with what probability a box is there."""
+    def _paid(self, stage: int, nodes: Panels, here: Floats, ends: Floats) -> Floats:
+        """Probability that the stage after `stage` is paid: of those who finish, and of those who do not.
+
+        X_stage says below which place a box is given up later. So a sum over places and X_stage asks nothing about the
+        many places so far up that every box finishes.
+        """
+        below, all_of_them = nodes.below(here)
+        finishing = self._boundaries.finishing
+        beyond = np.maximum(1.0 - finishing[:, stage] - ends.sum(axis=1), 0.0)
+        paid: Floats = finishing[:, 0] + np.sum(ends * below, axis=1) + beyond * all_of_them
+        return paid
+
+    def _next(self, stage: int) -> tuple[Panels, Floats]:
+        """Places above the boundary of `stage`, and the density of boxes there."""
         boundaries = self._boundaries
         noise = boundaries.between[:, :stage, stage]
         # How far each earlier boundary lies below this one.
         below = np.stack([boundaries.distances(i)[:, stage - i] for i in range(stage)], axis=1)
-        top = boundaries.needed(stage, 1)
-        bumps, even = self._bumps(stage, noise, below, top)
-        place, weight = panels(bumps, top)
+        bumps, top, even = self._bumps(stage, noise, below)
+        nodes = panels(bumps, top)
         sources = [source.seen(below[:, i], noise[:, i]) for i, source in enumerate(self._sources)]
-        mass = weight * density(place, sources[::-1], self._reach)
+        here = density(nodes.place, sources[::-1], self._reach)
         nothing = np.zeros(boundaries.n_boxes)
-        self._sources.append(Points(nothing, place, mass, even, nothing))
-        return place, mass
+        self._sources.append(Points(nothing, nodes.place, nodes.weight * here, even, nothing))
+        return nodes, here
 
-    def _bumps(self, stage: int, before: Floats, below: Floats, top: Floats) -> tuple[Bumps, Bools]:
-        """What the panels must see: the steps that earlier boundaries cut, and the bends and the noise that come."""
+    def _bumps(self, stage: int, before: Floats, below: Floats) -> tuple[Bumps, Floats, Bools]:
+        """What the panels must see, and how far up: steps of earlier boundaries, bends and noise to come."""
         boundaries = self._boundaries
         after, above = boundaries.between[:, stage, stage + 1 :], boundaries.distances(stage)[:, 1:]
         reach = self._reach[:, None]
         start = np.concatenate([-below - reach * before, np.full(after.shape, -np.inf)], axis=1)
         end = np.concatenate([-below + reach * before, np.maximum(above, reach * after) + REACH * after], axis=1)
+        top = np.maximum(np.minimum(boundaries.needed(stage, 1), np.max(above + reach * after, axis=1)), 0.0)
         even = top <= MOST_EVEN * np.minimum(before[:, -1], after[:, 0])
         start, end = np.where(even[:, None], -np.inf, start), np.where(even[:, None], np.inf, end)
         first, narrow = steep(reach, before[:, -1:])
@@ -67,5 +80,6 @@ class Survivors:
                 end=np.concatenate([first, end], axis=1),
                 width=np.concatenate([narrow, before, after], axis=1),
             ),
+            top,
             even,
         )
