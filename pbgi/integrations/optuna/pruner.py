@@ -30,9 +30,9 @@ from pbgi.settings import Settings
 from pbgi.space import Space
 from pbgi.state import RunState
 from pbgi.study import attributes
+from pbgi.study.learned import LearnedSpace
 from pbgi.study.ledger import told_cost
 from pbgi.study.reports import Lengths, lengths_of
-from pbgi.study.learned import LearnedSpace
 from pbgi.study.storage import trials_of
 
 SHARED = "pbgi:any"  # the one coordinate of trials that have no parameter in common
