@@ -103,10 +103,9 @@ class Course:
 
     def paid(self, cost: float) -> None:
         """So much more has been spent."""
-        self.at = np.where(
-            self.spent + cost <= SHARES * self.budget * (1.0 + 1e-9), self.at, np.minimum(self.at, self.best)
-        )
+        reached = self._reached()
         self.spent += cost
+        self.at[reached & ~self._reached()] = self.best
 
     def ended(self, loss: float) -> None:
         """A trial has come to its end."""
@@ -114,8 +113,12 @@ class Course:
 
     def losses(self) -> list[float]:
         """The best loss at each share of the budget."""
-        reached = self.spent <= SHARES * self.budget * (1.0 + 1e-9)
+        reached = self._reached()
         return [float(loss) for loss in np.where(reached, self.best, self.at)]
+
+    def _reached(self) -> np.ndarray:
+        """Which shares of the budget have not been overspent yet."""
+        return np.asarray(self.spent <= SHARES * self.budget * (1.0 + 1e-9))
 
 
 # Methods -------------------------------------------------------------------------------------------------------------

@@ -95,14 +95,14 @@ def nothing_left_message(state: RunState, choice: Choice) -> str:
     return f"no trial is expected to fit the {left:g} that is left of the budget of {budget:g}"
 
 
-def goes_on(state: RunState, number: int) -> bool:
-    """Whether a running trial is worth going on with."""
+def goes_on(state: RunState, number: int, *, best_next: bool = True) -> bool:
+    """Whether a running trial is worth going on with; see `pbgi.going_on`."""
     steps, trial = state.settings.steps, state.trials[number]
     if trial.state is not TrialState.RUNNING:
         return False
     if steps is None or not state.completed or not state.space.dimension or not steps.is_decision(trial.reports):
         return True
-    return is_worth_going_on(state, snapshot_of(state, refit=False, besides=number)[0], trial)
+    return is_worth_going_on(state, snapshot_of(state, refit=False, besides=number)[0], trial, best_next=best_next)
 
 
 def snapshot_of(

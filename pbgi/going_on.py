@@ -26,9 +26,12 @@ N_INCUMBENTS = 3
 LOG_NOTHING = -10.0  # per typical cost: where it would buy nothing else
 
 
-def is_worth_going_on(state: RunState, snapshot: Snapshot, trial: Trial) -> bool:
-    """Whether a running trial is, that has just ended a stage."""
-    log_rate = log_worth_elsewhere(state, snapshot)
+def is_worth_going_on(state: RunState, snapshot: Snapshot, trial: Trial, *, best_next: bool = True) -> bool:
+    """Whether a running trial is, that has just ended a stage.
+
+    The next new trial is the best there is, or, if something else chooses it, one like any other.
+    """
+    log_rate = log_worth_elsewhere(state, snapshot, best_next=best_next)
     if snapshot.instalments is None or log_rate is None:
         return True
     return bool(_indices(state, snapshot, [trial], log_rate)[0] > snapshot.best_warped)
@@ -57,7 +60,7 @@ def worth_resuming(state: RunState, snapshot: Snapshot) -> int | None:
     return stopped[best].number if indices[best] > snapshot.best_warped else None
 
 
-def log_worth_elsewhere(state: RunState, snapshot: Snapshot) -> float | None:
+def log_worth_elsewhere(state: RunState, snapshot: Snapshot, *, best_next: bool = True) -> float | None:
     """Logarithm of the exchange rate, in warped units, at which no new trial is worth more than its price.
 
     None where that cannot be said; hardly anything where no new trial can be afforded.
@@ -72,7 +75,8 @@ def log_worth_elsewhere(state: RunState, snapshot: Snapshot) -> float | None:
     if not len(pool):
         return max(own, LOG_NOTHING - math.log(state.typical_cost or 1.0))
     per_cost = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_warped, cost_power=1.0)
-    found = float(restricted(snapshot, per_cost).value(pool).max())
+    worth = restricted(snapshot, per_cost).value(pool)
+    found = float(worth.max() if best_next else np.logaddexp.reduce(worth) - math.log(len(worth)))
     if math.isfinite(found):
         return max(own, found)
     return own if math.isfinite(own) else None

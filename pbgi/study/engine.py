@@ -26,6 +26,7 @@ from pbgi.space import Space
 from pbgi.study import attributes
 from pbgi.study.ledger import Account, Ledger, total
 from pbgi.study.outcomes import constraints_of, outcomes_of
+from pbgi.study.reports import Lengths, lengths_of
 from pbgi.study.suggestion import suggested_params
 
 LEAST_BUDGET = 1e-300  # where trials without a point have used up all of it
@@ -65,6 +66,7 @@ class StudyEngine:
         self._settings = settings
         self._space: StudySpace | None = None
         self._read: dict[int, _Read] = {}  # finished trials do not change: each is read once
+        self._lengths: Lengths | None = None  # of trials, where some were pruned
         self._made_for: tuple[Any, ...] = ()
         self._optimizer: Optimizer | None = None
         self._numbers: tuple[int, ...] = ()
@@ -76,16 +78,17 @@ class StudyEngine:
 
     def optimizer(self, space: StudySpace, direction: str, ledger: Ledger) -> Optimizer:
         """An optimizer that knows these trials, with what the budget leaves for them."""
-        if self._space is None or self._space != space:
-            self._space, self._read = space, {}
+        lengths = _lengths(ledger, self._settings)
+        if self._space is None or self._space != space or self._lengths != lengths:
+            self._space, self._read, self._lengths = space, {}, lengths
         read = [self._reading(self._space, account) for account in ledger.accounts.values()]
         inside = [one for one in read if one.trial is not None]
         trials = tuple(_numbered(one.trial, i) for i, one in enumerate(inside) if one.trial is not None)
         constraints = constraints_of(self._settings.constraints, (one.account.trial for one in inside))
         has_more = any(one.has_more for one in inside)
-        made_for = (self._space, direction, self._budget_inside(read), has_more, constraints)
+        made_for = (self._space, direction, self._budget_inside(read), has_more, constraints, lengths)
         if self._optimizer is None or made_for != self._made_for or self._optimizer.trials != trials:
-            settings = self._settings_for(self._space, *made_for[2:])
+            settings = self._settings_for(self._space, *made_for[2:-1])
             self._optimizer = Optimizer.of(self._space.space, direction, settings, trials)
             self._made_for = made_for
         self._numbers = tuple(one.account.trial.number for one in inside)
@@ -95,7 +98,7 @@ class StudyEngine:
         before = self._read.get(account.trial.number)
         if before is not None and (before.account is account or before.account == account):
             return before
-        trial = engine_trial(space, account)
+        trial = engine_trial(space, account, self._lengths)
         read = _Read(account, trial, trial is not None and _has_more(trial, account))
         if account.trial.state.is_finished():
             self._read[account.trial.number] = read
@@ -115,13 +118,26 @@ class StudyEngine:
         if has_more and isinstance(model, GPConfig):
             model = replace(model, noisy=True)  # one point may give different values, by what it says nothing of
         cost = space.cost_in_values(self._settings.cost)
-        return replace(self._settings, budget=budget, cost=cost, model=model, constraints=constraints)
+        steps = self._lengths and self._lengths.steps
+        return replace(self._settings, budget=budget, cost=cost, model=model, constraints=constraints, steps=steps)
 
 
-def trial_of_account(account: Account, params: Mapping[str, Value], record: Mapping[str, Note]) -> Trial:
-    """A trial of the study with its own number, charged as the ledger says."""
+def _lengths(ledger: Ledger, settings: Settings) -> Lengths | None:
+    """How long trials are, if some were pruned: then what they have said on their way counts."""
+    trials = [account.trial for account in ledger.accounts.values()]
+    pruned = any(trial.state == StudyState.PRUNED and trial.intermediate_values for trial in trials)
+    return lengths_of(trials) if pruned and not settings.constraints else None
+
+
+def trial_of_account(
+    account: Account, params: Mapping[str, Value], record: Mapping[str, Note], lengths: Lengths | None = None
+) -> Trial:
+    """A trial of the study with its own number, charged as the ledger says; with lengths, what it said on its way."""
     state, message = _outcome(account)
     running = state is TrialState.RUNNING
+    reports = () if lengths is None else lengths.reports(account.trial, None if running else account.charged)
+    if reports and account.trial.state == StudyState.PRUNED:
+        state = TrialState.STOPPED
     return Trial(
         number=account.trial.number,
         params=params,
@@ -133,10 +149,11 @@ def trial_of_account(account: Account, params: Mapping[str, Value], record: Mapp
         record=record,
         charge=None if running or account.observed == account.charged else account.charged,
         constraints=outcomes_of(account.trial),
+        reports=reports,
     )
 
 
-def engine_trial(space: StudySpace, account: Account) -> Trial | None:
+def engine_trial(space: StudySpace, account: Account, lengths: Lengths | None = None) -> Trial | None:
     """The trial as the engine sees it; None if it has no point. One that nobody paid for is an observation."""
     suggestion = account.suggestion
     if suggestion is not None and suggestion.refused is not None:
@@ -144,7 +161,7 @@ def engine_trial(space: StudySpace, account: Account) -> Trial | None:
     point = space.to_engine(suggested_params(account.trial, space.distributions))
     if point is None:
         return None
-    trial = trial_of_account(account, point, _record(space, account, point))
+    trial = trial_of_account(account, point, _record(space, account, point), lengths)
     free = trial.state in (TrialState.COMPLETE, TrialState.FAILED) and account.charged == 0.0
     return replace(trial, external=True, record={}, predicted_cost=None, charge=None) if free else trial
 

@@ -2,7 +2,7 @@
 
 Whatever the sampler, the pruner has a model of its own of the study: of last values over parameters, and of how
 intermediate values go on (`pbgi.curves`). What is left of a trial is compared with what its price would buy elsewhere,
-see `pbgi.going_on`.
+see `pbgi.going_on`: that of the best new trial if the sampler is `PBGISampler`, else that of one like any other.
 """
 
 import math
@@ -21,6 +21,7 @@ from pbgi.choice import goes_on, undisturbed
 from pbgi.errors import InvalidInputError
 from pbgi.fitting import fit_values
 from pbgi.history import Trial, TrialState
+from pbgi.integrations.optuna.sampler import PBGISampler
 from pbgi.notes import Note
 from pbgi.parameter import Float
 from pbgi.partial import FEWEST_CURVES
@@ -105,7 +106,8 @@ class GittinsPruner(BasePruner):
         direction = "maximize" if study.direction == StudyDirection.MAXIMIZE else "minimize"
         settings = replace(self._settings, steps=lengths.steps)
         with undisturbed():
-            return goes_on(self._with_notes(space, direction, settings, read), asked)
+            state = self._with_notes(space, direction, settings, read)
+            return goes_on(state, asked, best_next=isinstance(study.sampler, PBGISampler))
 
     def _with_notes(self, space: Space, direction: str, settings: Settings, trials: list[Trial]) -> RunState:
         """The state of the study, with the hyperparameters of the last fit; fitted anew when a trial has ended."""
