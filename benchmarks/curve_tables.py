@@ -30,11 +30,11 @@ RAW = Path(__file__).parent / "results" / "raw"
 Levels = Mapping[str, tuple[Any, ...]]
 
 NETWORK: Levels = {
-    "batch_size": (8, 32, 128),
+    "batch_size": (16, 64),
     "width": (16, 64, 256),
     "layers": (1, 2),
     "learning_rate": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1),
-    "alpha": (1e-6, 1e-3, 1e-1),
+    "alpha": (1e-6, 1e-2),
 }
 BOOSTING: Levels = {
     "learning_rate": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0),

@@ -17,8 +17,15 @@ from pbgi.report.subject import PRUNED
 from pbgi.wording import number
 
 TEXT, GRID, EDGE = "#767676", "rgba(128,128,128,0.22)", "rgba(128,128,128,0.55)"
-STATE_COLORS = {"complete": BLUE, "failed": VERMILLION, PRUNED: PURPLE, "interrupted": GREEN, "running": GREY}
-STATE_PATTERNS = {"complete": "", "failed": "x", PRUNED: "/", "interrupted": "-", "running": "."}
+STATE_COLORS = {
+    "complete": BLUE,
+    "failed": VERMILLION,
+    PRUNED: PURPLE,
+    "stopped": PURPLE,
+    "interrupted": GREEN,
+    "running": GREY,
+}
+STATE_PATTERNS = {"complete": "", "failed": "x", PRUNED: "/", "stopped": "/", "interrupted": "-", "running": "."}
 HEIGHT = 420
 ABOVE, BELOW, GAP = 96, 56, 64  # pixels
 

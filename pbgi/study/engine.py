@@ -118,7 +118,7 @@ class StudyEngine:
         if has_more and isinstance(model, GPConfig):
             model = replace(model, noisy=True)  # one point may give different values, by what it says nothing of
         cost = space.cost_in_values(self._settings.cost)
-        steps = self._lengths and self._lengths.steps
+        steps = None if self._lengths is None else self._lengths.steps
         return replace(self._settings, budget=budget, cost=cost, model=model, constraints=constraints, steps=steps)
 
 
