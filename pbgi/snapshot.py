@@ -47,6 +47,7 @@ class Snapshot:
         warp: The map between values and what the model sees of them.
         wariness: How many deviations above its median a cost must be affordable.
         search: How the best point is looked for.
+        branch: What the first parents must have decided, by position; only points of that branch may be proposed.
     """
 
     space: Space
@@ -65,6 +66,7 @@ class Snapshot:
     warp: Warp = IDENTITY
     wariness: float = WARINESS
     search: Search = ENGINE_SEARCH
+    branch: tuple[int, ...] = ()
 
     @cached_property
     def success(self) -> Success | None:
@@ -78,8 +80,12 @@ class Snapshot:
 
     @cached_property
     def best_warped(self) -> float:
-        """The largest value seen, as the model sees it."""
-        return float(self.warped.max())
+        """The largest value seen, in the branch if there is one, as the model sees it."""
+        conditions = self.space.conditions
+        if not self.branch or conditions is None:
+            return float(self.warped.max())
+        inside = conditions.is_in(self.branch, self.X)
+        return float(self.warped[inside].max() if inside.any() else self.warped.min())
 
     def value_of(self, trial: Trial) -> float | None:
         """The value of a completed trial, larger is better; None for others."""

@@ -374,7 +374,7 @@ def _process(plan: Plan, params_file: Path, out: BinaryIO, err: BinaryIO) -> "su
 
 def _is_about_the_point(job: Job, error: OSError) -> bool:
     """Whether the command of another point may start: its program is another, or its arguments are shorter."""
-    program = bool(names_in(job.command[0])) and error.errno in (errno.ENOENT, errno.EACCES, errno.ENOEXEC)
+    program = bool(names_in(job.program)) and error.errno in (errno.ENOENT, errno.EACCES, errno.ENOEXEC)
     return program or error.errno in (errno.E2BIG, errno.ENAMETOOLONG)
 
 

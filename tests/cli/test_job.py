@@ -184,3 +184,52 @@ def test_values_as_text():
         "true",
         repr(1 / 3),
     ]
+
+
+def test_an_argument_of_what_is_not_there_is_left_out_and_a_group_with_it():
+    command = ("train", "{model}", "--depth={depth}", ("-C", "{C}"), ("-v", "1"), "end")
+    assert filled(command, {"model": "svm", "C": "2.5"}) == ["train", "svm", "-C", "2.5", "-v", "1", "end"]
+    assert filled(command, {"model": "tree", "depth": "3"}) == ["train", "tree", "--depth=3", "-v", "1", "end"]
+
+
+# Conditions ----------------------------------------------------------------------------------------------------------
+
+CONDITIONAL = """
+command = ["train", "{model}", "--depth={depth}", ["-C", "{C}"]]
+[parameters]
+model = ["svm", "tree"]
+C = { low = 0.1, high = 10.0, log = true, when = { model = "svm" } }
+depth = { low = 1, high = 9, when = { model = ["tree"] } }
+kernel = { choices = ["rbf", "poly"], when = { model = "svm" } }
+seed = { value = 7, when = { model = "tree" } }
+"""
+
+
+def test_conditions_are_read(tmp_path):
+    job = read_job(write_job(tmp_path, CONDITIONAL))
+    assert dict(job.space.parameters) == {
+        "model": Categorical(["svm", "tree"]),
+        "C": Float(0.1, 10.0, log=True, when={"model": "svm"}),
+        "depth": Integer(1, 9, when={"model": "tree"}),
+        "kernel": Categorical(["rbf", "poly"], when={"model": "svm"}),
+        "seed": Categorical([7], when={"model": "tree"}),
+    }
+    assert job.command == ("train", "{model}", "--depth={depth}", ("-C", "{C}"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('["-C", "{C}"]', '"-C", "{C}"', r'and -C would stay; write the two as a list: \["-C", "{C}"\]'),
+        ('"train"', '"train-{C}"', "a program must be there in every trial"),
+        ('["-C", "{C}"]', '["-C", "{D}"]', r"command\[3\]: {D} must be a parameter"),
+        ('["-C", "{C}"]', '["-C", 3]', "must be a list of texts"),
+        ('model = "svm" } }\ndepth', 'modl = "svm" } }\ndepth', "when of parameter 'C' must name parameters of the"),
+        ('{ model = ["tree"] }', '{ model = ["trees"] }', "when of parameter 'depth': 'model' must be one of"),
+        ('{ model = ["tree"] }', '"tree"', "when must map names"),
+    ],
+)
+def test_conditions_that_make_no_sense_are_refused(tmp_path, old, new, message):
+    assert old in CONDITIONAL
+    with pytest.raises(JobError, match=message):
+        read_job(write_job(tmp_path, CONDITIONAL.replace(old, new, 1)))
