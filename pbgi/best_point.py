@@ -96,7 +96,7 @@ def _fine_grid(parameter: object) -> FineGrid | None:
 
 def _pool(snapshot: Snapshot, rng: np.random.Generator, former_maximizers: Floats | None) -> Floats:
     d, how = snapshot.space.dimension, snapshot.search
-    best = np.argsort(-snapshot.warped, kind="stable")[:N_INCUMBENTS]
+    best = snapshot.best_first[:N_INCUMBENTS]
     # What earlier searches found is near the best points as a rule.
     incumbents, former = (snapshot.X[best], former_maximizers) if how.near_best else (None, None)
     return build_pool(d, rng, n_sobol=how.n_points(d), incumbents=incumbents, former_maximizers=former)

@@ -29,6 +29,7 @@ from pbgi.condition import (
     ordered,
 )
 from pbgi.errors import InvalidInputError
+from pbgi.notebook import table
 from pbgi.parameter import Categorical, Float, Integer, Parameter, levels_of
 from pbgi.serialization import Value, plain_value, require_fields
 
@@ -257,6 +258,10 @@ class Space:
 
     def __repr__(self) -> str:
         return f"Space({dict(self.parameters)!r})"
+
+    def _repr_html_(self) -> str:
+        """For a notebook."""
+        return table(("parameter", "values"), self.parameters.items())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Space, (dict(self.parameters),)  # a read-only mapping does not pickle

@@ -22,7 +22,6 @@ from pbgi.integrations.optuna import PBGISampler
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Categorical, Float, Parameter
 from pbgi.report.subject import Subject
-from pbgi.report.wording import text
 from pbgi.serialization import Value, plain_value
 from pbgi.settings import Settings
 from pbgi.stopping import BudgetSpent, NothingLeft, Situation, StopReason
@@ -33,6 +32,7 @@ from pbgi.study.ledger import Account, Ledger, ledger_of
 from pbgi.study.settings import StudySettings
 from pbgi.study.spaces import Axis, SearchSpace
 from pbgi.study.storage import trials_of
+from pbgi.wording import text
 
 # Fitting a model to more trials than this, for a study that has none yet, would take minutes.
 MOST_FITTED = 600

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from optuna.distributions import BaseDistribution
 from optuna.trial import TrialState as StudyState
 
+from pbgi.constraint import Constraints
 from pbgi.cost import Cost
 from pbgi.gp.config import GPConfig
 from pbgi.history import Trial, TrialState
@@ -24,6 +25,7 @@ from pbgi.settings import Settings
 from pbgi.space import Space
 from pbgi.study import attributes
 from pbgi.study.ledger import Account, Ledger, total
+from pbgi.study.outcomes import constraints_of, outcomes_of
 from pbgi.study.suggestion import suggested_params
 
 LEAST_BUDGET = 1e-300  # where trials without a point have used up all of it
@@ -79,7 +81,9 @@ class StudyEngine:
         read = [self._reading(self._space, account) for account in ledger.accounts.values()]
         inside = [one for one in read if one.trial is not None]
         trials = tuple(_numbered(one.trial, i) for i, one in enumerate(inside) if one.trial is not None)
-        made_for = (self._space, direction, self._budget_inside(read), any(one.has_more for one in inside))
+        constraints = constraints_of(self._settings.constraints, (one.account.trial for one in inside))
+        has_more = any(one.has_more for one in inside)
+        made_for = (self._space, direction, self._budget_inside(read), has_more, constraints)
         if self._optimizer is None or made_for != self._made_for or self._optimizer.trials != trials:
             settings = self._settings_for(self._space, *made_for[2:])
             self._optimizer = Optimizer.of(self._space.space, direction, settings, trials)
@@ -104,11 +108,14 @@ class StudyEngine:
         outside = total(one.account.charged + one.account.reserved for one in read if one.trial is None)
         return max(self._settings.budget - outside, LEAST_BUDGET)
 
-    def _settings_for(self, space: StudySpace, budget: float | None, has_more: bool) -> Settings:
+    def _settings_for(
+        self, space: StudySpace, budget: float | None, has_more: bool, constraints: Constraints | None
+    ) -> Settings:
         model = self._settings.model
         if has_more and isinstance(model, GPConfig):
             model = replace(model, noisy=True)  # one point may give different values, by what it says nothing of
-        return replace(self._settings, budget=budget, cost=space.cost_in_values(self._settings.cost), model=model)
+        cost = space.cost_in_values(self._settings.cost)
+        return replace(self._settings, budget=budget, cost=cost, model=model, constraints=constraints)
 
 
 def trial_of_account(account: Account, params: Mapping[str, Value], record: Mapping[str, Note]) -> Trial:
@@ -125,6 +132,7 @@ def trial_of_account(account: Account, params: Mapping[str, Value], record: Mapp
         message=message,
         record=record,
         charge=None if running or account.observed == account.charged else account.charged,
+        constraints=outcomes_of(account.trial),
     )
 
 

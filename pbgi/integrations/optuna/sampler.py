@@ -9,9 +9,9 @@ import contextlib
 import math
 import threading
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from optuna import TrialPruned
@@ -50,6 +50,10 @@ class NoTrialLeftError(NothingLeftError, TrialPruned):
     """No trial is expected to fit what is left of the budget; `study.optimize` prunes the trial, free of charge."""
 
 
+ConstraintsFunction: TypeAlias = Callable[[FrozenTrial], Sequence[float]]
+"""What a finished trial gave besides its value: numbers that must not be above 0."""
+
+
 class PBGISampler(BaseSampler):
     """Suggests points for an Optuna study, knowing what trials cost.
 
@@ -70,6 +74,9 @@ class PBGISampler(BaseSampler):
         search_space: Names to distributions of the parameters to choose together. If not given, they are learned from
             completed trials, with the conditions under which they exist, so the first trial of a study is random. While
             trials have parameters that nothing explains yet, so are the first RANDOM_TRIALS.
+        constraints_func: Conditions on outcomes, as Optuna's samplers take them: a function of a finished trial that
+            returns numbers, none of which is above 0 where the trial is feasible. `trial.set_constraint` of Optuna 5
+            does as well.
     """
 
     @refuse_unknown_arguments
@@ -85,6 +92,7 @@ class PBGISampler(BaseSampler):
         stop: StopRule | None = None,
         model: GPConfig | ModelKind | None = None,
         search_space: Mapping[str, BaseDistribution] | None = None,
+        constraints_func: ConstraintsFunction | None = None,
     ) -> None:
         self._settings = Settings(
             budget=budget,
@@ -99,6 +107,9 @@ class PBGISampler(BaseSampler):
         if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
             raise InvalidInputError(f"independent_sampler must be a sampler of Optuna; got {independent_sampler!r}")
         self._independent = independent_sampler
+        if constraints_func is not None and not callable(constraints_func):
+            raise InvalidInputError(f"constraints_func must be a function of a trial; got {constraints_func!r}")
+        self._constraints_func = constraints_func
         self._start_afresh()
 
     def _start_afresh(self) -> None:
@@ -109,7 +120,8 @@ class PBGISampler(BaseSampler):
 
     def __getstate__(self) -> dict[str, Any]:
         """The settings: all else is in the study."""
-        return {name: getattr(self, name) for name in ("_settings", "_given_space", "_independent")}
+        kept = ("_settings", "_given_space", "_independent", "_constraints_func")
+        return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -177,7 +189,9 @@ class PBGISampler(BaseSampler):
             self._independent.before_trial(study, trial)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
-        """Note what the trial is charged where that is known already, and that a failed one was heard of."""
+        """Note outcomes, what the trial is charged where that is known already, and that a failed one was heard of."""
+        if self._constraints_func is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
+            keep(study, trial, attributes.CONSTRAINTS, _checked_constraints(self._constraints_func(trial)))
         if state == TrialState.FAIL and attributes.ABANDONED not in trial.system_attrs:
             keep(study, trial, attributes.ENDED, True)
         if told_cost(trial) is None:
@@ -330,6 +344,16 @@ def _checked_space(search_space: Any) -> SearchSpace:
         rule = "search_space must map names to distributions of Optuna"
         raise InvalidInputError(f"{rule}; got {search_space!r}; write {{'x': FloatDistribution(0.0, 1.0)}}")
     return SearchSpace.of(search_space)
+
+
+def _checked_constraints(found: Any) -> list[float]:
+    try:
+        numbers = [float(x) for x in found]
+    except (TypeError, ValueError):
+        numbers = [math.nan]
+    if not all(map(math.isfinite, numbers)):
+        raise InvalidInputError(f"constraints_func must return finite numbers; got {found!r}")
+    return numbers
 
 
 def _require_one_objective(study: Study) -> None:
