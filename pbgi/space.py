@@ -227,6 +227,10 @@ class Space:
         when = checked_when(self._all[name].when)
         return when is None or when.holds(params)
 
+    def may_be_absent(self, name: str) -> bool:
+        """Whether some points do not have a parameter."""
+        return self.conditions is not None and name in self.conditions.children
+
     def has_levels(self, name: str) -> bool:
         """Whether a parameter has finitely many values."""
         return levels_of(self._all[name]) is not None

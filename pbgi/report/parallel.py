@@ -38,8 +38,9 @@ def value_per_cost(subject: Subject) -> dict[int, float]:
 
 
 def draw_parallel(subject: Subject) -> go.Figure:
-    """Lines in a few strengths; failures dotted, the best trial on top."""
-    names = list(subject.parameters)[:MOST_PARAMETERS]
+    """Lines in a few strengths; failures dotted, the best trial on top. Of trials with the parameters that it has."""
+    best_has = subject.parameters if subject.best is None else subject.best.params
+    names = [name for name in subject.parameters if name in best_has][:MOST_PARAMETERS]
     ended = [t for t in subject.trials if t.value is not None or subject.state_of(t) != "running"]
     inside = [{t.number for t in subject.coordinates(name, ended)[0]} for name in names]
     drawn = [t for t in ended if all(t.number in some for some in inside)]

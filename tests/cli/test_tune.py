@@ -522,3 +522,28 @@ def test_the_example(tmp_path):
     out = json.loads(run("tune", tmp_path / "job.toml", "--budget", 2, env=environment).stdout)
     assert 0.0 < out["best"]["value"] < 0.1  # the noise alone is 0.01, a constant has 0.5
     assert out["spent"] <= 3.0
+
+
+def test_a_command_gets_the_parameters_that_are_there(tmp_path, capfd):
+    program = "import json, os, sys; p = json.loads(os.environ['PBGI_PARAMS']); s = sys.argv[1:];" + (
+        "assert ('PBGI_PARAM_C' in os.environ) == ('-C' in s) == ('C' in p) == (p['model'] == 'svm'), (s, p);"
+        "assert ('depth' in p) == ('--depth' in s[-1]), (s, p);"
+        "print(p.get('C', 1.0) + p.get('depth', 0))"
+    )
+    text = f"""trials = 9
+command = [{json.dumps(sys.executable)}, "-c", {json.dumps(program)}, ["-C", "{{C}}"], "--depth={{depth}}"]
+[parameters]
+model = ["svm", "tree"]
+C = {{ low = 0.1, high = 10.0, log = true, when = {{ model = "svm" }} }}
+depth = {{ low = 1, high = 9, when = {{ model = "tree" }} }}
+"""
+    job = write_job(tmp_path, text)
+    said, err = tune(capfd, job)
+    assert said["trials"]["complete"] == 9, err
+    shapes = {tuple(trial.params) for trial in trials_in(tmp_path / "job.db")}
+    assert shapes == {("model", "C"), ("model", "depth")}
+    capfd.readouterr()
+    assert main(["export", str(job), "--format", "csv"]) == 0
+    header, *rows = capfd.readouterr().out.splitlines()
+    assert header.endswith("params.model,params.C,params.depth")
+    assert all(("svm" in row) == row.endswith(",") for row in rows)
