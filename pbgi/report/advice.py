@@ -119,7 +119,7 @@ def _more_budget(subject: Subject) -> Iterator[str]:
     found, best = subject.outlook, subject.best
     if found is None or best is None or best.value is None:
         return
-    left = subject.remaining or 0.0
+    left = subject.spendable
     extra = left if left >= found.extra[1] else float(found.extra[-1])
     reached = float(found.expected[min(int(sum(found.extra < extra * (1 - 1e-9))), len(found.extra) - 1)])
     values = [trial.value or 0.0 for trial in subject.completed]

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from pbgi.history import Trial
 from pbgi.parameter import Categorical, levels_of
 from pbgi.report.palette import BLUE, GREEN, GREY, VERMILLION
-from pbgi.report.style import EDGE, NothingToShowError, dressed
+from pbgi.report.style import BEHIND, EDGE, NothingToShowError, dressed
 from pbgi.report.subject import Subject
 from pbgi.report.wording import labels
 from pbgi.wording import number
@@ -129,7 +129,14 @@ def _add_axes(made: go.Figure, subject: Subject, names: list[str]) -> None:
             words = [number(float(value), 3) for value in parameter.from_unit(units)]
         for height, word in zip(units, words, strict=True):
             made.add_annotation(
-                x=i, y=float(height), text=word, showarrow=False, xanchor="left", xshift=3, font_size=11
+                x=i,
+                y=float(height),
+                text=word,
+                showarrow=False,
+                bgcolor=BEHIND,
+                xanchor="left",
+                xshift=3,
+                font_size=11,
             )
     ticks = {"tickvals": list(range(len(names))), "ticktext": labels(names, 16), "range": [-0.1, len(names) - 0.55]}
     made.update_xaxes(**ticks, showgrid=False, showline=False)
