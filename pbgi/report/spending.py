@@ -90,7 +90,7 @@ def draw_costs(subject: Subject) -> go.Figure:
         x=[low, high],
         y=[low, high],
         mode="lines",
-        name=f"as predicted; half of {len(both)} trials within a factor of {number(ratio, 3)}",
+        name=f"as predicted; half within \N{MULTIPLICATION SIGN}{number(ratio, 3)}",
         line={"color": GREY, "dash": "dash", "width": 1.5},
         hoverinfo="skip",
     )
