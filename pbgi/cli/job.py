@@ -27,26 +27,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pbgi.checks import require_count, require_positive
+from pbgi.cli.job_cost import Priced, cost_rule, require_price, require_text
 from pbgi.cli.processes import FOLDER_VARIABLE
 from pbgi.cli.toml_file import TomlFile
-from pbgi.cost_function import RULE
+from pbgi.constraint import AtLeast, AtMost, Condition, Constraints, checked_constraints
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.policy import POLICIES, Policy
 from pbgi.serialization import Value, plain_value
 from pbgi.settings import DIRECTIONS
 from pbgi.space import Space
-from pbgi.study.formula import Formula, is_formula
 
 LONGEST_NAME = 512  # of a parameter or a study, in the tables of the storage
 OVERRUNS = ("stop", "finish")
 # A command that has never worked is probably wrong. One that has may fail by chance: if every second trial does, five
 # in a row are common in a run of a hundred, ten are not.
 FAILURES_AT_FIRST, FAILURES_LATER = 5, 10
-N_TRIED = 256  # points at which a formula must be a cost
 LARGEST_INTEGER = 2**53  # the storage keeps parameters as 64-bit floats
 
 
@@ -79,6 +76,7 @@ class Job:
         seed: Of the suggestions.
         n_startup_trials: Points before the model takes over.
         policy: How points are chosen.
+        constraints: Conditions on other numbers of the result, by their keys.
     """
 
     path: Path
@@ -104,6 +102,7 @@ class Job:
     seed: int | None = None
     n_startup_trials: int | None = None
     policy: Policy | None = None
+    constraints: Constraints | None = None
 
     @property
     def ends_overrun(self) -> bool:
@@ -151,7 +150,7 @@ def read_job(path: Path) -> Job:
     }
     if isinstance(read.get("cost"), Priced):
         written = read.pop("cost").formula
-        read["formula"] = _checked(file, ("cost",), partial(_formula, space), written)
+        read["formula"] = _checked(file, ("cost",), partial(require_price, space), written)
     read["folder"] = (file.path.parent / read.get("folder", ".")).absolute()
     job = Job(**{"path": file.path, "name": file.path.stem, "space": space, "command": (), **read})
     _require_consistent(file, job)
@@ -178,6 +177,9 @@ def _require_consistent(file: TomlFile, job: Job) -> None:
         raise file.error(("price_per_second",), f"{rule}; got {job.price_per_second:g}")
     if not _is_folder(job.folder):
         raise file.error(("folder",), f"must be a folder that exists; got {str(job.folder)!r}")
+    taken = [name for name in job.constraints or {} if name in (job.objective, job.cost)]
+    if taken:
+        raise file.error(("constraints", taken[0]), f"{taken[0]!r} is the key of the value or the cost already")
     if len(job.name) > LONGEST_NAME:
         raise file.error(("name",), f"a name may have at most {LONGEST_NAME} characters; got {len(job.name)}")
 
@@ -268,12 +270,6 @@ def _storable(value: Any) -> Any:
 # One rule per key ----------------------------------------------------------------------------------------------------
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value or "\0" in value:
-        raise InvalidInputError(f"must be a text, not empty and without NUL; got {value!r}")
-    return value
-
-
 def _command(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
         got = f'got {value!r}; write ["python", "train.py", "--lr", "{{lr}}"]'
@@ -281,38 +277,6 @@ def _command(value: Any) -> tuple[str, ...]:
     if any("\0" in item for item in value) or not value[0]:
         raise InvalidInputError(f"must name a program and hold no NUL; got {value!r}")
     return tuple(value)
-
-
-@dataclass(frozen=True)
-class Priced:
-    """The cost as a formula of the parameters, as it is written."""
-
-    formula: str
-
-
-def _cost(value: Any) -> str | Priced:
-    """A mere name is a key of the result, anything else a formula; a table says which it is."""
-    if isinstance(value, Mapping) and len(value) == 1 and set(value) <= {"key", "formula"}:
-        written = _text(next(iter(value.values())))
-        return Priced(written) if "formula" in value else written
-    if isinstance(value, Mapping):
-        raise InvalidInputError(f'must be {{ key = "dollars" }} or {{ formula = "2 * width" }}; got {value!r}')
-    return Priced(value) if is_formula(_text(value)) else str(value)
-
-
-def _formula(space: Space, text: str) -> str:
-    """A formula that is positive and finite at the corners of the space and at points all over it."""
-    way_out = 'a key of the result that is not a mere name is written cost = { key = "..." }'
-    try:
-        formula = Formula(text, space)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{error}; {way_out}") from None
-    spread = np.random.default_rng(0).random((N_TRIED, space.dimension))
-    for params in space.from_unit_many(np.concatenate([spread, np.zeros_like(spread[:1]), np.ones_like(spread[:1])])):
-        cost = formula(params)
-        if not 0.0 < cost < math.inf:
-            raise InvalidInputError(f"{RULE}; {text!r} is {cost:g} at {params}")
-    return text
 
 
 def _one_of(known: Sequence[str], value: Any) -> str:
@@ -336,7 +300,7 @@ def _count(value: Any) -> int:
 
 
 def _result_file(value: Any) -> str:
-    path = Path(_text(value))
+    path = Path(require_text(value))
     if path.is_absolute() or ".." in path.parts:
         raise InvalidInputError(f"must be a name inside the trial's folder; got {value!r}")
     return str(path)
@@ -359,16 +323,31 @@ def _policy(value: Any) -> Policy:
     return made
 
 
+def _constraints(value: Any) -> Constraints | None:
+    """A table with a table for each outcome: `latency_ms = { at_most = 10 }`."""
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"must be a table; got {value!r}; write latency_ms = {{ at_most = 10 }} under it")
+    return checked_constraints({name: _condition(name, condition) for name, condition in value.items()})
+
+
+def _condition(name: str, value: Any) -> Condition:
+    kinds: dict[str, Callable[[Any], Condition]] = {"at_most": AtMost, "at_least": AtLeast}
+    if not isinstance(value, Mapping) or len(value) != 1 or next(iter(value)) not in kinds:
+        raise InvalidInputError(f"{name} must be {{ at_most = number }} or {{ at_least = number }}; got {value!r}")
+    ((kind, limit),) = value.items()
+    return kinds[kind](limit)
+
+
 def _finite_count(value: Any) -> int:
     return _count(int(value) if isinstance(value, float) and math.isfinite(value) and value.is_integer() else value)
 
 
 RULES: dict[str, Callable[[Any], Any]] = {
     "command": _command,
-    "name": _text,
+    "name": require_text,
     "direction": partial(_one_of, tuple(DIRECTIONS)),
-    "objective": _text,
-    "cost": _cost,
+    "objective": require_text,
+    "cost": cost_rule,
     "result_file": _result_file,
     "price_per_second": _positive,
     "budget": _positive,
@@ -378,12 +357,13 @@ RULES: dict[str, Callable[[Any], Any]] = {
     "timeout": _positive,
     "retries": _not_negative,
     "max_failures": _count,
-    "storage": _text,
-    "folder": _text,
+    "storage": require_text,
+    "folder": require_text,
     "environment": _environment,
     "seed": _not_negative,
     "n_startup_trials": _count,
     "policy": _policy,
+    "constraints": _constraints,
 }
 
 

@@ -9,9 +9,11 @@ from typing import TextIO
 
 from optuna.trial import FrozenTrial, TrialState
 
+from pbgi.constraint import ConditionStatus, statuses
 from pbgi.integrations.optuna.summary import best_trial
 from pbgi.run.progress import COLUMNS, RECENT, line_of, money_words, to_go, trials_that_fit
-from pbgi.study.ledger import ledger_of, remaining, total
+from pbgi.study.engine import trial_of_account
+from pbgi.study.ledger import Ledger, ledger_of, remaining, total
 from pbgi.study.settings import StudySettings
 from pbgi.wording import number
 
@@ -33,6 +35,7 @@ class Standing:
         trials_left: How many trials of the latest costs fit what is left; None if that cannot be said.
         seconds_left: How long these and the running ones take, if as many run at a time and take as long as the latest;
             None if that cannot be said.
+        conditions: How the conditions on outcomes stand.
     """
 
     budget: float | None
@@ -46,13 +49,14 @@ class Standing:
     failed: int
     trials_left: int | None
     seconds_left: float | None
+    conditions: tuple[ConditionStatus, ...] = ()
 
 
 def standing(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Standing:
     """Where a study stands."""
     ledger = ledger_of(trials)
     counts = Counter(trial.state for trial in trials)
-    best = best_trial(trials, settings.direction)
+    best = best_trial(trials, settings.direction, settings.constraints)
     left = remaining(settings.budget, ledger)
     paid = [account.charged for account in ledger.accounts.values() if account.charged > 0.0]
     n_left = _trials_left(settings, len(trials), paid[-RECENT:], left)
@@ -69,7 +73,15 @@ def standing(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Standing
         failed=counts[TrialState.FAIL] + counts[TrialState.PRUNED],
         trials_left=n_left,
         seconds_left=_seconds_left(trials, n_left, running),
+        conditions=_conditions(settings, ledger, best),
     )
+
+
+def _conditions(settings: StudySettings, ledger: Ledger, best: FrozenTrial | None) -> tuple[ConditionStatus, ...]:
+    if not settings.constraints:
+        return ()
+    trials = {number: trial_of_account(account, {}, {}) for number, account in ledger.accounts.items()}
+    return statuses(settings.constraints, tuple(trials.values()), None if best is None else trials[best.number])
 
 
 def _trials_left(settings: StudySettings, n: int, paid: Sequence[float], left: float | None) -> int | None:

@@ -35,6 +35,7 @@ from pbgi.study import attributes
 from pbgi.study.engine import StudyEngine
 from pbgi.study.late import late_result, late_trial, require_same, was_abandoned
 from pbgi.study.ledger import Account, Ledger, ledger_of, told_cost
+from pbgi.study.outcomes import beyond
 from pbgi.study.settings import StudySettings
 from pbgi.study.sound import fault_in
 from pbgi.study.spaces import NamedSpace, distributions_of
@@ -48,7 +49,8 @@ def settings_of(job: Job) -> StudySettings:
     unit = job.cost or ("cost" if job.formula else "seconds" if price == 1.0 else "price")
     limits = (job.n_startup_trials, seed, job.trials)
     units = (job.objective, unit, price)
-    return StudySettings(job.space, job.direction, job.budget, job.policy, *limits, *units, formula=job.formula)
+    told = (job.space, job.direction, job.budget, job.policy, *limits, *units)
+    return StudySettings(*told, formula=job.formula, constraints=job.constraints)
 
 
 def holds_all_of(new: Space, old: Space) -> bool:
@@ -148,6 +150,10 @@ class JobStudy:
         with contextlib.suppress(optuna.exceptions.UpdateFinishedTrialError):
             self.storage.backend.set_trial_user_attr(self._trial_id(number), key, value)
 
+    def _set_system_note(self, number: int, key: str, value: Any) -> None:
+        backend = self.storage.backend
+        self._patiently(lambda: backend.set_trial_system_attr(self._trial_id(number), key, value))
+
     def _trial_id(self, number: int) -> int:
         return self.storage.backend.get_trial_id_from_study_id_trial_number(self._id, number)
 
@@ -173,16 +179,17 @@ class JobStudy:
             attributes.SECONDS: outcome.seconds,
             attributes.MESSAGE: outcome.message,
             attributes.OVERRUN: outcome.overrun or None,
+            attributes.OUTCOMES: outcome.outcomes and dict(outcome.outcomes),
         }
         for key, value in notes.items():
             if value is not None:
                 self.set_note(number, key, value)
+        if outcome.outcomes and self.settings.constraints:
+            self._set_system_note(number, attributes.CONSTRAINTS, beyond(self.settings.constraints, outcome.outcomes))
         failed = outcome.value is None
         state = TrialState.FAIL if failed else TrialState.COMPLETE
         if failed and not outcome.abandoned:
-            self._patiently(
-                lambda: self.storage.backend.set_trial_system_attr(self._trial_id(number), attributes.ENDED, True)
-            )
+            self._set_system_note(number, attributes.ENDED, True)
         self._patiently(lambda: self._study.tell(number, outcome.value, state, skip_if_finished=True))
         return self._now(number)
 
@@ -191,7 +198,11 @@ class JobStudy:
         trials = self.trials()
         found = late_result(trials, known)
         if found is None and outcome.value is not None and was_abandoned(known):
-            notes = {attributes.SECONDS: outcome.seconds, attributes.OBSERVED: outcome.observed}
+            notes = {
+                attributes.SECONDS: outcome.seconds,
+                attributes.OBSERVED: outcome.observed,
+                attributes.OUTCOMES: outcome.outcomes and dict(outcome.outcomes),
+            }
             notes = {key: value for key, value in notes.items() if value is not None}
             late = late_trial(trials, known, outcome.value, outcome.cost, notes)
             backend = self.storage.backend

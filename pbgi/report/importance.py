@@ -15,8 +15,8 @@ BAR_HEIGHT, AROUND = 26, 190  # pixels: of a bar; of all that is above and below
 def draw_importance(subject: Subject) -> go.Figure:
     """A bar for each parameter, the most important at the top, with an interval and the share in figures."""
     found = sorted(subject.importance, key=lambda each: -each.share)[:MOST_PARAMETERS]
-    if not found:
-        raise NothingToShowError("It takes a model, and values that differ, to say which parameters matter.")
+    if len(found) < 2:
+        raise NothingToShowError("It takes a model, two parameters and values that differ to say which matter.")
     made = figure(IMPORTANCE, x="Share of the variation", height=AROUND + BAR_HEIGHT * len(found))
     made.add_bar(
         y=labels((each.name for each in found), 24),

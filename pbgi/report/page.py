@@ -132,6 +132,8 @@ def _summary(subject: Subject) -> str:
     if best is not None and chosen is not None and chosen.trial.number != best.number:
         cards.append(_point(f"Recommended, {text(subject.value_name)} without noise", chosen.median, chosen.trial))
     cards.append(_card("Where it stands", _list(standing(subject))))
+    if subject.conditions:
+        cards.append(_card("Conditions", _list(map(str, subject.conditions))))
     cards.append(_card("What to try next", _list(what_to_try(subject)), "whole"))
     return f'<section class="summary">{"".join(cards)}</section>'
 

@@ -51,6 +51,7 @@ def _add_bars(
     made.add_bar(
         y=labels([region.words for region in regions], most=18),
         x=paid,
+        width=min(0.75, 0.25 * len(regions)),  # a bar alone is no wall
         orientation="h",
         name=f"{state} (held)" if state == "running" else state,
         legendgroup=state,

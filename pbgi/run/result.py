@@ -21,10 +21,10 @@ class Result:
     """What a search found.
 
     Attributes:
-        params: The best parameters; None if no trial succeeded.
+        params: The best parameters; None if no trial succeeded, or none kept all conditions on outcomes.
         fun: Their value.
         nfev: How many trials were run.
-        success: Whether there is a value at all.
+        success: Whether there are such parameters.
         message: Why it ended, in words.
         spent: What was charged.
         stop_reason: Why it ended; None if it was interrupted.
@@ -82,13 +82,14 @@ class Result:
         return self.optimizer.recommended
 
     def to_dataframe(self) -> Any:
-        """The trials as a pandas DataFrame, a column per parameter; needs pandas."""
+        """The trials as a pandas DataFrame, a column per parameter and per outcome; needs pandas."""
         try:
             import pandas as pd
         except ImportError as error:
             raise MissingPackageError("Result.to_dataframe() needs pandas: pip install pandas") from error
         columns = ("number", "state", "value", "cost", "predicted_cost", "external", "message")
-        return pd.DataFrame([{**t.params, **{name: getattr(t, name) for name in columns}} for t in self.trials])
+        rows = [{**t.params, **{name: getattr(t, name) for name in columns}, **t.constraints} for t in self.trials]
+        return pd.DataFrame(rows)
 
 
 def _report() -> Any:
@@ -102,6 +103,8 @@ def result_of(optimizer: Optimizer, reason: StopReason | None, last_error: str |
     message = "interrupted" if reason is None else reason.message
     if best is None and last_error is not None:
         message += f"; no trial succeeded, the last error was: {last_error}"
+    elif best is None and optimizer.conditions:
+        message += f"; no trial kept all conditions: {'; '.join(map(str, optimizer.conditions))}"
     return Result(
         params=None if best is None else dict(best.params),
         fun=None if best is None else best.value,

@@ -8,26 +8,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pbgi.constraint import Constraints
 from pbgi.cost import KnownCost
 from pbgi.policy import PBGI, POLICIES, Policy
 from pbgi.serialization import from_plain, require_fields, to_plain
-from pbgi.settings import Settings, require_direction
+from pbgi.settings import Settings, conditions_from_plain, conditions_to_plain, require_direction
 from pbgi.space import Space
 from pbgi.stopping import GittinsStop, MaxTrials, StopRule
 from pbgi.study.formula import Formula
 
 FIELDS = (
-    "space",
-    "direction",
-    "budget",
-    "policy",
-    "n_startup_trials",
-    "seed",
-    "trials",
-    "objective",
-    "cost",
-    "price",
+    *("space", "direction", "budget", "policy", "n_startup_trials", "seed", "trials", "objective", "cost", "price"),
     "formula",
+    "constraints",
 )
 
 
@@ -36,7 +29,8 @@ class StudySettings:
     """What an optimizer of this study is made of.
 
     `objective` and `cost` are what values and costs are called, `price` is that of a second where seconds are what
-    costs: with another one costs are in another unit. `formula` is what a trial costs, where that is known.
+    costs: with another one costs are in another unit. `formula` is what a trial costs, where that is known,
+    `constraints` are conditions on other outcomes.
     """
 
     space: Space
@@ -50,6 +44,7 @@ class StudySettings:
     cost: str
     price: float | None
     formula: str | None = None
+    constraints: Constraints | None = None
 
     def __post_init__(self) -> None:
         require_direction(self.direction)
@@ -58,15 +53,17 @@ class StudySettings:
     def to_plain(self) -> dict[str, Any]:
         """As JSON."""
         plain = {name: getattr(self, name) for name in FIELDS}
-        return plain | {"space": self.space.to_plain(), "policy": to_plain(self.policy)}
+        own = {"space": self.space.to_plain(), "policy": to_plain(self.policy)}
+        return plain | own | {"constraints": conditions_to_plain(self.constraints)}
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> "StudySettings":
         """What `to_plain` wrote, checked."""
-        data = {"formula": None, **data}  # what was written before there were formulas has none
+        # What was written before there were formulas and conditions has none.
+        data = {"formula": None, "constraints": None, **data}
         require_fields("settings of the study", data, FIELDS)
         read = {"space": Space.from_plain(data["space"]), "policy": from_plain("policy", data["policy"], POLICIES)}
-        return cls(**{**data, **read})
+        return cls(**{**data, **read, "constraints": conditions_from_plain(data["constraints"])})
 
     @property
     def engine(self) -> Settings:
@@ -78,6 +75,7 @@ class StudySettings:
             stop=self._stop(),  # type: ignore[arg-type]
             n_startup_trials=self.n_startup_trials,
             seed=self.seed,
+            constraints=self.constraints,
         )
 
     def _stop(self) -> StopRule | None:
