@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pbgi
-from pbgi.importance import Importance, total_effects
+from pbgi.importance import Importance, main_effect
 
 SPACE = {
     "a": pbgi.Float(0.0, 1.0),
@@ -22,13 +22,21 @@ def told(n, value, direction="minimize"):
     return optimizer
 
 
-def test_total_effects_of_a_product():
-    """f = x y with x, y uniform on [-1, 1]: each goes with all of the variance, alone with none."""
+def test_main_effects_of_known_functions():
+    """On [-1, 1]: of x + x y a quarter is together (variances 1/3 and 1/9), of x y all of it, of x^2 none."""
+    x, y = np.random.default_rng(0).uniform(-1, 1, (2, 200_000))
+    assert main_effect(x, x + x * y) == pytest.approx(0.75, abs=0.02)
+    assert main_effect(y, x + x * y) == pytest.approx(0.0, abs=0.001)
+    assert main_effect(x, x * y) == pytest.approx(0.0, abs=0.001)
+    assert main_effect(x, x**2) == pytest.approx(1.0, abs=0.03)
+    assert main_effect(np.sign(x), np.sign(x) + y) == pytest.approx(0.75, abs=0.01)  # levels: 1 and 1/3
+
+
+def test_chance_is_no_effect():
     rng = np.random.default_rng(0)
-    first, second = rng.uniform(-1, 1, (2, 200_000, 2))
-    values = [first[:, 0] * first[:, 1], second[:, 0] * first[:, 1], first[:, 0] * second[:, 1]]
-    assert total_effects(np.array(values)) == pytest.approx([1.0, 1.0], abs=0.02)
-    assert total_effects(np.ones((3, 10))).tolist() == [0.0, 0.0]
+    found = [main_effect(rng.random(512), rng.normal(size=512)) for _ in range(200)]
+    assert np.mean(found) < 0.01
+    assert main_effect(rng.random(10), np.ones(10)) == 0.0
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])

@@ -9,6 +9,7 @@ from pbgi.report.wording import labels, share
 
 IMPORTANCE = "Which parameters matter"
 MOST_PARAMETERS = 20
+LEAST_SHOWN = 0.1  # of the axis, so that nothing looks like much
 BAR_HEIGHT, AROUND = 26, 190  # pixels: of a bar; of all that is above and below the bars
 
 
@@ -17,7 +18,9 @@ def draw_importance(subject: Subject) -> go.Figure:
     found = sorted(subject.importance, key=lambda each: -each.share)[:MOST_PARAMETERS]
     if len(found) < 2:
         raise NothingToShowError("It takes a model, two parameters and values that differ to say which matter.")
-    made = figure(IMPORTANCE, x="Share of the variation", height=AROUND + BAR_HEIGHT * len(found))
+    rest = share(max(1.0 - sum(each.share for each in subject.importance), 0.0))
+    words = f"Share of the variation; {rest} is made together, or not known"
+    made = figure(IMPORTANCE, x=words, height=AROUND + BAR_HEIGHT * len(found))
     made.add_bar(
         y=labels((each.name for each in found), 24),
         x=[each.share for each in found],
@@ -36,7 +39,7 @@ def draw_importance(subject: Subject) -> go.Figure:
     )
     for name, each in zip(labels((each.name for each in found), 24), found, strict=True):
         made.add_annotation(x=each.high, y=name, text=share(each.share), showarrow=False, xanchor="left", xshift=6)
-    made.update_xaxes(range=[0.0, 1.12], tickvals=[0.0, 0.25, 0.5, 0.75, 1.0], tickformat=".0%")
+    made.update_xaxes(range=[0.0, 1.12 * max(LEAST_SHOWN, *(each.high for each in found))], tickformat=".0%", nticks=6)
     made.update_yaxes(autorange="reversed", type="category", showgrid=False)
     made.update_layout(bargap=0.35)
     return made

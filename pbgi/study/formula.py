@@ -185,6 +185,8 @@ class _Parser:
             raise InvalidInputError(f"a name must be that of a parameter; got {name!r}; there are {known}")
         if not _is_number(self._space.parameters[name]):
             raise InvalidInputError(f"parameter {name!r} must be a number to be in a formula; it has other values")
+        if self._space.conditions is not None and name in self._space.conditions.children:
+            raise InvalidInputError(f"parameter {name!r} must be in every point to be in a formula; it has a condition")
         return lambda params: float(params[name])
 
     def _error(self, wanted: str) -> InvalidInputError:
