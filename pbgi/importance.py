@@ -20,7 +20,7 @@ from pbgi.search import build_pool
 from pbgi.snapshot import Snapshot
 
 N_POINTS, N_DRAWS = 512, 24
-N_BINS = 8  # of a continuous parameter; of others at most so many, in the order of their values
+N_BINS = 16  # of a continuous parameter; of others at most so many, in the order of their values
 TENTHS = (0.1, 0.5, 0.9)
 
 

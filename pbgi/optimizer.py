@@ -16,13 +16,14 @@ from pbgi.checks import check_outcomes, check_value, refuse_unknown_arguments, r
 from pbgi.choice import Choice, choose, nothing_left_message, snapshot_of, stop_reason, undisturbed
 from pbgi.constraint import ConditionStatus, Constraints, statuses
 from pbgi.cost import Cost
+from pbgi.display.notebook import heading, params_table
+from pbgi.display.wording import number, plural, short
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
 from pbgi.fitting import fit_costs
 from pbgi.gp.config import GPConfig
 from pbgi.history import NO_OUTCOMES, WITHOUT_VALUE, History, Trial
 from pbgi.importance import Importance, importance_of
 from pbgi.model import ModelKind
-from pbgi.notebook import heading, params_table
 from pbgi.parameter import Parameter
 from pbgi.policy import Policy
 from pbgi.prediction import Prediction, Recommendation, predict, recommend
@@ -32,7 +33,6 @@ from pbgi.snapshot import cost_of
 from pbgi.space import Space
 from pbgi.state import RunState, mean
 from pbgi.stopping import StopReason, StopRule
-from pbgi.wording import number, plural, short
 
 
 class Optimizer:

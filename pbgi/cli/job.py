@@ -17,7 +17,6 @@ argument becomes the value of the parameter, inside that one argument: nothing i
 and `{pbgi.params}`, a JSON file with the parameters.
 """
 
-import json
 import math
 import re
 import sys
@@ -28,8 +27,6 @@ from pathlib import Path
 from typing import Any
 
 from pbgi.checks import require_count, require_positive
-from pbgi.cli.job_cost import Priced, cost_rule, require_price, require_text
-from pbgi.cli.processes import FOLDER_VARIABLE
 from pbgi.cli.toml_file import TomlFile
 from pbgi.constraint import AtLeast, AtMost, Condition, Constraints, checked_constraints
 from pbgi.errors import InvalidInputError
@@ -38,6 +35,7 @@ from pbgi.policy import POLICIES, Policy
 from pbgi.serialization import Value, plain_value
 from pbgi.settings import DIRECTIONS
 from pbgi.space import Space
+from pbgi.study.formula import cost_formula, is_formula
 
 LONGEST_NAME = 512  # of a parameter or a study, in the tables of the storage
 OVERRUNS = ("stop", "finish")
@@ -150,7 +148,7 @@ def read_job(path: Path) -> Job:
     }
     if isinstance(read.get("cost"), Priced):
         written = read.pop("cost").formula
-        read["formula"] = _checked(file, ("cost",), partial(require_price, space), written)
+        read["formula"] = _checked(file, ("cost",), partial(cost_formula, space), written)
     read["folder"] = (file.path.parent / read.get("folder", ".")).absolute()
     job = Job(**{"path": file.path, "name": file.path.stem, "space": space, "command": (), **read})
     _require_consistent(file, job)
@@ -279,6 +277,29 @@ def _command(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise InvalidInputError(f"must be a text, not empty and without NUL; got {value!r}")
+    return value
+
+
+@dataclass(frozen=True)
+class Priced:
+    """The cost as a formula of the parameters, as it is written."""
+
+    formula: str
+
+
+def _cost(value: Any) -> str | Priced:
+    """A mere name is a key of the result, anything else a formula; a table says which it is."""
+    if isinstance(value, Mapping) and len(value) == 1 and set(value) <= {"key", "formula"}:
+        written = _text(next(iter(value.values())))
+        return Priced(written) if "formula" in value else written
+    if isinstance(value, Mapping):
+        raise InvalidInputError(f'must be {{ key = "dollars" }} or {{ formula = "2 * width" }}; got {value!r}')
+    return Priced(value) if is_formula(_text(value)) else str(value)
+
+
 def _one_of(known: Sequence[str], value: Any) -> str:
     if value not in known:
         raise InvalidInputError(f"must be one of {', '.join(map(repr, known))}; got {value!r}")
@@ -300,7 +321,7 @@ def _count(value: Any) -> int:
 
 
 def _result_file(value: Any) -> str:
-    path = Path(require_text(value))
+    path = Path(_text(value))
     if path.is_absolute() or ".." in path.parts:
         raise InvalidInputError(f"must be a name inside the trial's folder; got {value!r}")
     return str(path)
@@ -344,10 +365,10 @@ def _finite_count(value: Any) -> int:
 
 RULES: dict[str, Callable[[Any], Any]] = {
     "command": _command,
-    "name": require_text,
+    "name": _text,
     "direction": partial(_one_of, tuple(DIRECTIONS)),
-    "objective": require_text,
-    "cost": cost_rule,
+    "objective": _text,
+    "cost": _cost,
     "result_file": _result_file,
     "price_per_second": _positive,
     "budget": _positive,
@@ -357,8 +378,8 @@ RULES: dict[str, Callable[[Any], Any]] = {
     "timeout": _positive,
     "retries": _not_negative,
     "max_failures": _count,
-    "storage": require_text,
-    "folder": require_text,
+    "storage": _text,
+    "folder": _text,
     "environment": _environment,
     "seed": _not_negative,
     "n_startup_trials": _count,
@@ -372,8 +393,6 @@ RULES: dict[str, Callable[[Any], Any]] = {
 
 OWN_PREFIX = "pbgi."
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]", re.DOTALL)
-# What any shell and language can name; parameters with other names are in PBGI_PARAMS alone.
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 def names_in(argument: str) -> list[str]:
@@ -394,25 +413,3 @@ def filled(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
         return token[0][0] if token[1] is None else values[token[1]]
 
     return [_TOKEN.sub(replaced, argument) for argument in command]
-
-
-def as_text(value: Value) -> str:
-    """A value as an argument: floats in the fewest digits that give them back, true and false as in JSON."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def values_of(params: Mapping[str, Value], number: int, folder: Path, params_file: Path) -> dict[str, str]:
-    """What placeholders stand for."""
-    own = {"trial": str(number), "folder": str(folder), "params": str(params_file)}
-    return {name: as_text(value) for name, value in params.items()} | {OWN_PREFIX + k: v for k, v in own.items()}
-
-
-def environment_of(params: Mapping[str, Value], number: int, folder: Path, params_file: Path) -> dict[str, str]:
-    """The same as environment variables."""
-    named = {f"PBGI_PARAM_{name}": as_text(value) for name, value in params.items() if _PLAIN_NAME.fullmatch(name)}
-    return named | {
-        "PBGI_TRIAL": str(number),
-        FOLDER_VARIABLE: str(folder),
-        "PBGI_PARAMS_FILE": str(params_file),
-        "PBGI_PARAMS": json.dumps(params),
-    }

@@ -6,13 +6,13 @@ Every function looks for one thing and says nothing where it finds nothing. All 
 import math
 from collections.abc import Iterator
 
+from pbgi.display.wording import number, plural, text
 from pbgi.history import Trial
 from pbgi.parameter import Categorical
 from pbgi.report.course import Course
 from pbgi.report.regions import Region, regions_of
 from pbgi.report.subject import Subject
 from pbgi.report.wording import amount, share
-from pbgi.wording import number, plural, text
 
 # A best value so close to the end of a parameter's range may lie beyond it.
 AT_BOUND = 0.02

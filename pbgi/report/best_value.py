@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from pbgi.display.wording import number
 from pbgi.report.course import Course, is_wide
 from pbgi.report.outlook import Outlook
 from pbgi.report.palette import BLUE, GREEN, GREY, PURPLE, VERMILLION
 from pbgi.report.style import NothingToShowError, around, faint, figure, log_axis, mark_beyond, upright_line
 from pbgi.report.subject import Subject
 from pbgi.report.wording import amount, label, with_unit
-from pbgi.wording import number
 
 BEST_VALUE = "Best value against cost"
 OUTLOOK = "What more budget is expected to buy"

@@ -5,6 +5,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from pbgi.display.wording import number
 from pbgi.history import Trial
 from pbgi.notes import COST_SCALE as COST_SCALE_NOTE
 from pbgi.notes import INDEX, WORTH_INDEX
@@ -13,7 +14,6 @@ from pbgi.report.palette import BLUE, GREEN, VERMILLION
 from pbgi.report.style import NothingToShowError, around, figure, log_axis, mark_beyond, upright_line
 from pbgi.report.subject import Subject
 from pbgi.report.wording import label
-from pbgi.wording import number
 
 GAUGE = "Stop gauge: is the next trial worth its price?"
 COST_SCALE = "Exchange rate between value and cost"

@@ -22,13 +22,13 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from pbgi import __version__
+from pbgi.display.wording import number, text
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial
 from pbgi.report.advice import standing, what_to_try
 from pbgi.report.plots import Plot, drawn_plots
 from pbgi.report.source import Source, subject_of
 from pbgi.report.subject import Subject
-from pbgi.wording import number, text
 
 MOST_ROWS, LONG = 2000, 30
 NUMBERS = (0, 2, 3, 4)  # columns of the table of trials: its number, value, cost and predicted cost

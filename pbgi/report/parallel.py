@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from pbgi.display.wording import number
 from pbgi.history import Trial
 from pbgi.parameter import Categorical, levels_of
 from pbgi.report.palette import BLUE, GREEN, GREY, VERMILLION
 from pbgi.report.style import BEHIND, EDGE, NothingToShowError, dressed
 from pbgi.report.subject import Subject
 from pbgi.report.wording import labels
-from pbgi.wording import number
 
 PARALLEL = "All trials: value per cost"
 N_STRENGTHS = 5

@@ -71,8 +71,8 @@ COST_SCALE = Plot(
 IMPORTANCE = Plot(
     importance.IMPORTANCE,
     importance.draw_importance,
-    "Of all that values would vary over the space, how much a parameter makes by itself, as the model believes; the line "
-    "is an 80 % interval. What parameters make together, and what is not known, belongs to none of them.",
+    "Of all that values would vary over the space, how much a parameter makes by itself, as the model believes; the "
+    "line is an 80 % interval. What parameters make together, and what is not known, belongs to none of them.",
 )
 SLICES = Plot(
     slices.SLICES,

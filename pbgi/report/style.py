@@ -12,9 +12,9 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from pbgi.arrays import Floats
+from pbgi.display.wording import number
 from pbgi.report.palette import BLUE, GREEN, GREY, PURPLE, VERMILLION, WEB_FONT
 from pbgi.report.subject import PRUNED
-from pbgi.wording import number
 
 TEXT, GRID, EDGE = "#767676", "rgba(128,128,128,0.22)", "rgba(128,128,128,0.55)"
 STATE_COLORS = {"complete": BLUE, "failed": VERMILLION, PRUNED: PURPLE, "interrupted": GREEN, "running": GREY}
