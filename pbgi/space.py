@@ -28,8 +28,8 @@ from pbgi.condition import (
     checked_when,
     ordered,
 )
+from pbgi.display.notebook import table
 from pbgi.errors import InvalidInputError
-from pbgi.notebook import table
 from pbgi.parameter import Categorical, Float, Integer, Parameter, levels_of
 from pbgi.serialization import Value, plain_value, require_fields
 

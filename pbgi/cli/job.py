@@ -22,27 +22,23 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pbgi.checks import require_count, require_positive
 from pbgi.cli.placeholders import OWN_PREFIX, Command, names_in, parts_of
 from pbgi.cli.toml_file import TomlFile
 from pbgi.constraint import AtLeast, AtMost, Condition, Constraints, checked_constraints
-from pbgi.cost.function import RULE
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.policy import POLICIES, Policy
 from pbgi.serialization import Value, plain_value
 from pbgi.settings import DIRECTIONS
 from pbgi.space import Space
-from pbgi.study.formula import Formula, is_formula
+from pbgi.study.formula import cost_formula, is_formula
 
 LONGEST_NAME = 512  # of a parameter or a study, in the tables of the storage
 OVERRUNS = ("stop", "finish")
 # A command that has never worked is probably wrong. One that has may fail by chance: if every second trial does, five
 # in a row are common in a run of a hundred, ten are not.
 FAILURES_AT_FIRST, FAILURES_LATER = 5, 10
-N_TRIED = 256  # points at which a formula must be a cost
 LARGEST_INTEGER = 2**53  # the storage keeps parameters as 64-bit floats
 
 
@@ -155,7 +151,7 @@ def read_job(path: Path) -> Job:
     }
     if isinstance(read.get("cost"), Priced):
         written = read.pop("cost").formula
-        read["formula"] = _checked(file, ("cost",), partial(_formula, space), written)
+        read["formula"] = _checked(file, ("cost",), partial(cost_formula, space), written)
     read["folder"] = (file.path.parent / read.get("folder", ".")).absolute()
     job = Job(**{"path": file.path, "name": file.path.stem, "space": space, "command": (), **read})
     _require_consistent(file, job)
@@ -294,12 +290,6 @@ def _storable(value: Any) -> Any:
 # One rule per key ----------------------------------------------------------------------------------------------------
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value or "\0" in value:
-        raise InvalidInputError(f"must be a text, not empty and without NUL; got {value!r}")
-    return value
-
-
 def _command(value: Any) -> Command:
     is_list = isinstance(value, list) and value and isinstance(value[0], str)
     if not is_list or not all(isinstance(part, str) for item in value for part in _as_group(item)):
@@ -312,6 +302,12 @@ def _command(value: Any) -> Command:
 
 def _as_group(item: Any) -> list[Any]:
     return item if isinstance(item, list) else [item]
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise InvalidInputError(f"must be a text, not empty and without NUL; got {value!r}")
+    return value
 
 
 @dataclass(frozen=True)
@@ -329,21 +325,6 @@ def _cost(value: Any) -> str | Priced:
     if isinstance(value, Mapping):
         raise InvalidInputError(f'must be {{ key = "dollars" }} or {{ formula = "2 * width" }}; got {value!r}')
     return Priced(value) if is_formula(_text(value)) else str(value)
-
-
-def _formula(space: Space, text: str) -> str:
-    """A formula that is positive and finite at the corners of the space and at points all over it."""
-    way_out = 'a key of the result that is not a mere name is written cost = { key = "..." }'
-    try:
-        formula = Formula(text, space)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{error}; {way_out}") from None
-    spread = np.random.default_rng(0).random((N_TRIED, space.dimension))
-    for params in space.from_unit_many(np.concatenate([spread, np.zeros_like(spread[:1]), np.ones_like(spread[:1])])):
-        cost = formula(params)
-        if not 0.0 < cost < math.inf:
-            raise InvalidInputError(f"{RULE}; {text!r} is {cost:g} at {params}")
-    return text
 
 
 def _one_of(known: Sequence[str], value: Any) -> str:

@@ -316,8 +316,8 @@ def test_a_fitted_search_survives_joblib(tmp_path):
 
 def test_progress_is_printed(capsys):
     GittinsSearchCV(Line(), SLOPES, budget=4, cost=UniformCost(), verbose=1, random_state=0).fit(X, Y)
-    lines = [line for line in capsys.readouterr().out.splitlines() if "spent, best" in line]
-    assert [float(line.split("]")[1].split()[0]) for line in lines] == [1.0, 2.0, 3.0, 4.0]
+    lines = [line for line in capsys.readouterr().out.splitlines() if " | best " in line]
+    assert [float(line.split()[0]) for line in lines] == [1.0, 2.0, 3.0, 4.0]
     GittinsSearchCV(Line(), SLOPES, n_iter=2, random_state=0).fit(X, Y)
     assert capsys.readouterr().out == ""
 
