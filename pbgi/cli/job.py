@@ -28,7 +28,7 @@ from pbgi.checks import require_count, require_positive
 from pbgi.cli.placeholders import OWN_PREFIX, Command, names_in, parts_of
 from pbgi.cli.toml_file import TomlFile
 from pbgi.constraint import AtLeast, AtMost, Condition, Constraints, checked_constraints
-from pbgi.cost_function import RULE
+from pbgi.cost.function import RULE
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.policy import POLICIES, Policy

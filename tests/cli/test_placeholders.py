@@ -1,6 +1,7 @@
 """What a program is given of a point."""
 
-from pbgi.cli.placeholders import as_text, filled, names_in
+from pbgi.cli.command import as_text
+from pbgi.cli.placeholders import filled, names_in
 
 
 def test_placeholders():
