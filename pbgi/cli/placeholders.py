@@ -1,4 +1,4 @@
-"""How a point of the space reaches the program of a job: as arguments, environment variables and JSON.
+"""Placeholders: how the arguments of a command get the values of a point.
 
 A placeholder `{name}` in an argument becomes the value of the parameter, inside that one argument: nothing is split, no
 shell looks at it. `{{` and `}}` are braces. Beside the parameters there are `{pbgi.trial}`, the number of the trial,
