@@ -8,7 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -40,6 +40,8 @@ class SearchedPolicy(ABC):
         n_restarts_per_dimension: Climbs.
         n_iterations: Of each climb, at most.
     """
+
+    ignores_constraints: ClassVar[bool] = True
 
     n_raw_samples_per_dimension: int = field(default=200, kw_only=True)
     n_restarts_per_dimension: int = field(default=10, kw_only=True)
