@@ -8,7 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -41,8 +41,6 @@ class SearchedPolicy(ABC):
         n_iterations: Of each climb, at most.
     """
 
-    ignores_constraints: ClassVar[bool] = True
-
     n_raw_samples_per_dimension: int = field(default=200, kw_only=True)
     n_restarts_per_dimension: int = field(default=10, kw_only=True)
     n_iterations: int = field(default=200, kw_only=True)
@@ -50,6 +48,11 @@ class SearchedPolicy(ABC):
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
             set_fields(self, **{name: require_count(name, getattr(self, name))})
+
+    @property
+    def ignores_constraints(self) -> bool:
+        """Whether it cannot weigh conditions on outcomes."""
+        return True
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The allowed candidate of highest acquisition value, or None if no point is allowed.

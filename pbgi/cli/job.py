@@ -30,7 +30,7 @@ from typing import Any
 from pbgi.checks import require_count, require_positive
 from pbgi.cli.processes import FOLDER_VARIABLE
 from pbgi.cli.toml_file import TomlFile
-from pbgi.constraint import AtLeast, AtMost, Condition, Constraints, checked_constraints
+from pbgi.conditions.constraint import AtLeast, AtMost, Condition, Constraints, checked_constraints
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.policy import POLICIES, Policy

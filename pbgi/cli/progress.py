@@ -10,7 +10,7 @@ from typing import TextIO
 
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.constraint import ConditionStatus, statuses
+from pbgi.conditions.constraint import ConditionStatus, statuses
 from pbgi.integrations.optuna.summary import best_trial
 from pbgi.study.engine import trial_of_account
 from pbgi.study.ledger import Ledger, ledger_of, remaining, total

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pbgi.constraint import Constraints
+from pbgi.conditions.constraint import Constraints
 from pbgi.policy import PBGI, POLICIES, Policy
 from pbgi.serialization import from_plain, require_fields, to_plain
 from pbgi.settings import Settings, conditions_from_plain, conditions_to_plain, require_direction
