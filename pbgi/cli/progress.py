@@ -12,6 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.conditions.constraint import ConditionStatus, statuses
 from pbgi.integrations.optuna.summary import best_trial
+from pbgi.study import attributes
 from pbgi.study.engine import trial_of_account
 from pbgi.study.ledger import Ledger, ledger_of, remaining, total
 from pbgi.study.settings import StudySettings
@@ -68,7 +69,9 @@ def standing(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Standing
         running=counts[TrialState.RUNNING],
         complete=counts[TrialState.COMPLETE],
         failed=counts[TrialState.FAIL] + counts[TrialState.PRUNED],
-        trials_left=_trials_left(settings, len(trials), paid[-RECENT:], left),
+        trials_left=_trials_left(
+            settings, sum(attributes.FROM not in t.user_attrs for t in trials), paid[-RECENT:], left
+        ),
         conditions=_conditions(settings, ledger, best),
     )
 

@@ -1,7 +1,7 @@
 """`pbgi tune --from other.db`: what an earlier study has found, as trials of this one that inform and are free.
 
-Each is added once, complete and at a cost of 0, with what it was seen to cost for the model of costs. It names the trial
-it comes from, so that the same command does not add it again.
+Each is added once, complete and at a cost of 0, with what it was seen to cost for the model of costs. It names the
+trial it comes from, so that the same command does not add it again.
 """
 
 import json
