@@ -57,7 +57,7 @@ def standing(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Standing
     ledger = ledger_of(trials)
     counts = Counter(trial.state for trial in trials)
     best = best_trial(trials, settings.direction, settings.constraints)
-    left = remaining(settings.budget, ledger)
+    left, n_own = remaining(settings.budget, ledger), sum(attributes.FROM not in trial.user_attrs for trial in trials)
     paid = [account.charged for account in ledger.accounts.values() if account.charged > 0.0]
     return Standing(
         budget=settings.budget,
