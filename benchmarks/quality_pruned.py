@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 import pbgi
 from pbgi.integrations.optuna import BudgetCallback, PBGISampler
 from pbgi.study import engine
+from pbgi.study.pruned import estimated_values
 
 EPOCHS, TRIALS = 27, 20  # a budget of so many whole trials
 NOISE = 0.003
@@ -61,7 +62,7 @@ def last_report(trials: Any, _direction: str) -> dict[int, float]:
     return {t.number: t.intermediate_values[max(t.intermediate_values)] for t in pruned if t.intermediate_values}
 
 
-RULES = {"as failures": nothing, "last report": last_report, "estimate": engine.estimated_values}
+RULES = {"as failures": nothing, "last report": last_report, "estimate": estimated_values}
 
 
 def regret(curve: Curve, pruner: optuna.pruners.BasePruner, rule: Any, seed: int) -> float:

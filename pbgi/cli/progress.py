@@ -69,9 +69,7 @@ def standing(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Standing
         running=counts[TrialState.RUNNING],
         complete=counts[TrialState.COMPLETE],
         failed=counts[TrialState.FAIL] + counts[TrialState.PRUNED],
-        trials_left=_trials_left(
-            settings, sum(attributes.FROM not in t.user_attrs for t in trials), paid[-RECENT:], left
-        ),
+        trials_left=_trials_left(settings, n_own, paid[-RECENT:], left),
         conditions=_conditions(settings, ledger, best),
     )
 
