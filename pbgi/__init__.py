@@ -10,7 +10,7 @@ from pbgi.lazy import names_from
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from pbgi.conditions.constraint import AtLeast, AtMost
+    from pbgi.constraints.constraint import AtLeast, AtMost
     from pbgi.cost import KnownCost, LearnedCost, UniformCost
     from pbgi.errors import (
         BrokenFunctionError,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pbgi.warm_start import WarmStart
 
 _HOMES = {
-    "conditions.constraint": ("AtLeast", "AtMost"),
+    "constraints.constraint": ("AtLeast", "AtMost"),
     "cost": ("KnownCost", "LearnedCost", "UniformCost"),
     "errors": (
         "BrokenFunctionError",

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pbgi.arrays import Floats
-from pbgi.conditions.constraint import margins
-from pbgi.conditions.feasibility import Feasibility, OutcomeModel, one_of_each
+from pbgi.constraints.constraint import margins
+from pbgi.constraints.feasibility import Feasibility, OutcomeModel, one_of_each
 from pbgi.cost import CostModel, LearnedCost, UniformCost
 from pbgi.gp.algebra import rounded
 from pbgi.gp.config import GPConfig

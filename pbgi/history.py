@@ -24,6 +24,7 @@ from typing import Any, NoReturn
 
 from pbgi.checks import check_charge, check_cost, check_outcomes, check_value, set_fields
 from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
+from pbgi.notebook import heading, params_table
 from pbgi.notes import Note
 from pbgi.serialization import Value, plain_value, require_fields
 
@@ -37,6 +38,8 @@ class TrialState(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+# What is shown of a trial where it is known.
+_TOLD = ("value", "cost", "charge", "predicted_cost", "external", "message")
 WITHOUT_VALUE = (TrialState.FAILED, TrialState.INTERRUPTED)
 NO_OUTCOMES: Mapping[str, float] = MappingProxyType({})
 
@@ -85,6 +88,17 @@ class Trial:
     record: Mapping[str, Note] = field(default_factory=dict, hash=False)
     charge: float | None = None
     constraints: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    def __repr__(self) -> str:
+        """What is known of it; `record` has the rest."""
+        known = {name: value for name in _TOLD if (value := getattr(self, name)) not in (None, False)}
+        told = "".join(f", {name}={value!r}" for name, value in known.items())
+        return f"Trial({self.number}, {dict(self.params)!r}, {self.state.value}{told})"
+
+    def _repr_html_(self) -> str:
+        """For a notebook."""
+        known = {name: value for name in _TOLD if (value := getattr(self, name)) not in (None, False)}
+        return heading(f"Trial {self.number}, {self.state.value}") + params_table({**self.params, **known})
 
     def __post_init__(self) -> None:
         where = f"trial {self.number}"

@@ -15,13 +15,14 @@ import numpy as np
 
 from pbgi.checks import check_outcomes, check_value, refuse_unknown_arguments, require_count
 from pbgi.choice import Choice, choose, nothing_left_message, snapshot_of, stop_reason, undisturbed
-from pbgi.conditions.constraint import ConditionStatus, Constraints, statuses
+from pbgi.constraints.constraint import ConditionStatus, Constraints, statuses
 from pbgi.cost import Cost
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
 from pbgi.fitting import fit_costs
 from pbgi.gp.config import GPConfig
 from pbgi.history import NO_OUTCOMES, WITHOUT_VALUE, History, Trial
 from pbgi.model import ModelKind
+from pbgi.notebook import heading, params_table
 from pbgi.parameter import Parameter
 from pbgi.policy import Policy
 from pbgi.prediction import Prediction, Recommendation, predict, recommend
@@ -32,6 +33,7 @@ from pbgi.space import Space
 from pbgi.state import RunState, mean
 from pbgi.stopping import StopReason, StopRule
 from pbgi.warm_start import WarmStart
+from pbgi.wording import number, plural, short
 
 
 class Optimizer:
@@ -403,6 +405,23 @@ class Optimizer:
         with undisturbed():
             snapshot, _ = snapshot_of(self._state)
             return predict(snapshot, X.reshape(len(points), self._space.dimension))
+
+    def __repr__(self) -> str:
+        return f"Optimizer({self._standing()})"
+
+    def _repr_html_(self) -> str:
+        """For a notebook."""
+        shown = self._space._repr_html_() if self.best is None else params_table(self.best.params)
+        return heading(f"Optimizer: {self._standing()}") + shown
+
+    def _standing(self) -> str:
+        """Where the run stands, in a line."""
+        best = self.best
+        said = [f"{self._direction}, {plural(len(self.trials), 'trial')}"]
+        said += [] if best is None else [f"best {short(best.value)} in trial {best.number}"]
+        said += [f"spent {number(self.spent)}" + ("" if self.budget is None else f" of {number(self.budget)}")]
+        said += [f"{number(self.reserved)} reserved"] if self.reserved else []
+        return ", ".join(said)
 
     # Saving ----------------------------------------------------------------------------------------------------------
 

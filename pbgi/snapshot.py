@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from pbgi.arrays import Floats, Ints
-from pbgi.conditions.feasibility import Feasibility, PerFeasible
+from pbgi.constraints.feasibility import Feasibility, PerFeasible
 from pbgi.cost import WARINESS, CostModel
 from pbgi.gp.warp import IDENTITY, Warp
 from pbgi.history import Trial, TrialState

@@ -46,10 +46,11 @@ def settings_of(job: Job) -> StudySettings:
     """The settings of a job; a seed is drawn if it has none."""
     seed = int(np.random.default_rng().integers(2**63)) if job.seed is None else job.seed
     price = None if job.cost else price_of_second(job)
-    unit = job.cost or ("seconds" if price == 1.0 else "price")
+    unit = job.cost or ("cost" if job.formula else "seconds" if price == 1.0 else "price")
     limits = (job.n_startup_trials, seed, job.trials)
-    told = (job.space, job.direction, job.budget, job.policy, *limits)
-    return StudySettings(*told, job.objective, unit, price, job.constraints)
+    units = (job.objective, unit, price)
+    told = (job.space, job.direction, job.budget, job.policy, *limits, *units)
+    return StudySettings(*told, formula=job.formula, constraints=job.constraints)
 
 
 def holds_all_of(new: Space, old: Space) -> bool:
@@ -312,7 +313,7 @@ def _require_same(job: Job, stored: StudySettings, wanted: StudySettings, trials
     if any(trial.state in (TrialState.RUNNING, TrialState.COMPLETE) for trial in trials):
         fixed["objective"] = (stored.objective, wanted.objective)
     if any(_has_cost(trial) for trial in trials):
-        fixed["cost"] = (stored.cost, wanted.cost)
+        fixed["cost"] = (stored.formula or stored.cost, wanted.formula or wanted.cost)
         fixed["price_per_second"] = (stored.price, wanted.price if stored.price is not None else None)
     for what, (old, new) in fixed.items():
         if old != new:

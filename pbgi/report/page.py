@@ -28,7 +28,7 @@ from pbgi.report.advice import standing, what_to_try
 from pbgi.report.plots import Plot, drawn_plots
 from pbgi.report.source import Source, subject_of
 from pbgi.report.subject import Subject
-from pbgi.report.wording import number, text
+from pbgi.wording import number, text
 
 MOST_ROWS, LONG = 2000, 30
 TITLE_HEIGHT = 40

@@ -13,11 +13,12 @@ from typing import Any, Protocol
 from optuna.distributions import BaseDistribution
 from optuna.trial import TrialState as StudyState
 
-from pbgi.conditions.constraint import Constraints
+from pbgi.constraints.constraint import Constraints
 from pbgi.cost import Cost
 from pbgi.gp.config import GPConfig
 from pbgi.history import Trial, TrialState
-from pbgi.notes import Note
+from pbgi.model import length_of_note
+from pbgi.notes import VALUE_MODEL, Note
 from pbgi.optimizer import Optimizer
 from pbgi.serialization import Value
 from pbgi.settings import Settings
@@ -96,7 +97,8 @@ class StudyEngine:
         before = self._read.get(account.trial.number)
         if before is not None and (before.account is account or before.account == account):
             return before
-        read = _Read(account, engine_trial(space, account), _has_more(space, account))
+        trial = engine_trial(space, account)
+        read = _Read(account, trial, trial is not None and _has_more(trial, account))
         if account.trial.state.is_finished():
             self._read[account.trial.number] = read
         return read
@@ -177,10 +179,10 @@ def _outcome(account: Account) -> tuple[TrialState, str | None]:
     return state, message if isinstance(message, str) else None
 
 
-def _has_more(space: StudySpace, account: Account) -> bool:
-    """Whether a trial has values of parameters, of a branch of its own, say, that the space does not have."""
+def _has_more(trial: Trial, account: Account) -> bool:
+    """Whether a trial of the study has values of parameters that its point in the space does not have."""
     theirs = account.trial.distributions
-    others = theirs.keys() - space.distributions.keys()
+    others = theirs.keys() - trial.params.keys()
     return account.trial.state == StudyState.COMPLETE and any(not theirs[name].single() for name in others)
 
 
@@ -188,10 +190,13 @@ def _record(space: StudySpace, account: Account, point: Mapping[str, Value]) -> 
     """What was noted of the trial, if it was of this point in this space: a user may have fixed some parameters.
 
     What was noted in a narrower range says little of a wider one: length scales, a rate that has fallen, that nothing
-    was worth its price.
+    was worth its price. Nor does what was noted when fewer parameters were known, or others.
     """
     suggestion, known = account.suggestion, space.distributions
-    if suggestion is None or not {n for n, d in known.items() if not d.single()} <= suggestion.params.keys():
+    if suggestion is None or not {n for n in point if not known[n].single()} <= suggestion.params.keys():
+        return {}
+    fitted = VALUE_MODEL.of(suggestion)
+    if fitted is not None and len(fitted) != length_of_note(space.space.dimension):
         return {}
     if any(theirs != known.get(name, theirs) for name, theirs in account.trial.distributions.items()):
         return {}

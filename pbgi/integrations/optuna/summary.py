@@ -9,7 +9,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.checks import check_cost, require_positive
-from pbgi.conditions.constraint import Constraints
+from pbgi.constraints.constraint import Constraints
 from pbgi.integrations.optuna.sampler import PBGISampler
 from pbgi.study import attributes
 from pbgi.study.ledger import Account, Ledger, ledger_of, remaining
