@@ -265,7 +265,7 @@ class History:
         charge: float | None = None,
         constraints: Mapping[str, float] = NO_OUTCOMES,
     ) -> Trial:
-        """Record that a trial ended without a value.
+        """End a trial without a value.
 
         Arguments, result and errors are those of `complete`. Of two messages for one failure the first stays.
         """

@@ -9,15 +9,15 @@ from functools import cached_property
 import numpy as np
 
 from pbgi.arrays import Floats, Ints
-from pbgi.constraints.feasibility import Feasibility, PerFeasible
+from pbgi.constraints.feasibility import Feasibility
 from pbgi.cost import WARINESS, CostModel
+from pbgi.cost.success import PerSuccess, Success, fit_success
 from pbgi.gp.warp import IDENTITY, Warp
 from pbgi.history import Trial, TrialState
 from pbgi.model import Model
 from pbgi.notes import Note
 from pbgi.search import Search
 from pbgi.space import Space
-from pbgi.success import PerSuccess, Success, fit_success
 
 # Around a point that has just failed nothing is tried this close, in every coordinate, while anything else is left. The
 # distance halves with every FAILURE_MEMORY trials: the border of a failing region may hold the best point of all.
@@ -88,7 +88,7 @@ class Snapshot:
     @cached_property
     def price(self) -> CostModel:
         """What a point costs per success, a value that counts: what acquisition functions weigh."""
-        return self.cost_per_value if self.feasibility is None else PerFeasible(self.cost_per_value, self.feasibility)
+        return self.cost_per_value if self.feasibility is None else PerSuccess(self.cost_per_value, self.feasibility)
 
     @property
     def has_incumbent(self) -> bool:

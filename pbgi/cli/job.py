@@ -17,7 +17,6 @@ argument becomes the value of the parameter, inside that one argument: nothing i
 and `{pbgi.params}`, a JSON file with the parameters.
 """
 
-import json
 import math
 import re
 import sys
@@ -30,10 +29,9 @@ from typing import Any
 import numpy as np
 
 from pbgi.checks import require_count, require_positive
-from pbgi.cli.processes import FOLDER_VARIABLE
 from pbgi.cli.toml_file import TomlFile
 from pbgi.constraints.constraint import AtLeast, AtMost, Condition, Constraints, checked_constraints
-from pbgi.cost_function import RULE
+from pbgi.cost.function import RULE
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.policy import POLICIES, Policy
@@ -414,8 +412,6 @@ RULES: dict[str, Callable[[Any], Any]] = {
 
 OWN_PREFIX = "pbgi."
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]", re.DOTALL)
-# What any shell and language can name; parameters with other names are in PBGI_PARAMS alone.
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 def names_in(argument: str) -> list[str]:
@@ -436,25 +432,3 @@ def filled(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
         return token[0][0] if token[1] is None else values[token[1]]
 
     return [_TOKEN.sub(replaced, argument) for argument in command]
-
-
-def as_text(value: Value) -> str:
-    """A value as an argument: floats in the fewest digits that give them back, true and false as in JSON."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def values_of(params: Mapping[str, Value], number: int, folder: Path, params_file: Path) -> dict[str, str]:
-    """What placeholders stand for."""
-    own = {"trial": str(number), "folder": str(folder), "params": str(params_file)}
-    return {name: as_text(value) for name, value in params.items()} | {OWN_PREFIX + k: v for k, v in own.items()}
-
-
-def environment_of(params: Mapping[str, Value], number: int, folder: Path, params_file: Path) -> dict[str, str]:
-    """The same as environment variables."""
-    named = {f"PBGI_PARAM_{name}": as_text(value) for name, value in params.items() if _PLAIN_NAME.fullmatch(name)}
-    return named | {
-        "PBGI_TRIAL": str(number),
-        FOLDER_VARIABLE: str(folder),
-        "PBGI_PARAMS_FILE": str(params_file),
-        "PBGI_PARAMS": json.dumps(params),
-    }

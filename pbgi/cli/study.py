@@ -281,7 +281,7 @@ def _agrees(study: optuna.Study, job: Job) -> bool:
 
 def _opened(storage: Storage, job: Job) -> optuna.Study:
     """The study with the job's name, made if there is none."""
-    if job.name not in optuna.get_all_study_names(storage.backend):
+    if job.name not in storage.names():
         with contextlib.suppress(optuna.exceptions.DuplicatedStudyError):
             optuna.create_study(
                 storage=storage.backend,

@@ -3,8 +3,9 @@
 import pytest
 from cli_runs import write_job
 
+from pbgi.cli.command import as_text
 from pbgi.cli.errors import JobError
-from pbgi.cli.job import as_text, filled, names_in, read_job
+from pbgi.cli.job import filled, names_in, read_job
 from pbgi.cli.toml_file import TomlFile
 from pbgi.parameter import Categorical, Float, Integer
 from pbgi.policy import PBGI, LogEIPC
