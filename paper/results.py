@@ -25,7 +25,11 @@ from paper.curves import Record, best_so_far, sign_of, suggestion_seconds
 RESULTS = Path(__file__).parent / "results"
 SMOKE = RESULTS / "smoke"
 DIGITS = 7
-KEPT = ("key", "problem", "dim", "cost", "policy", "variant", "seed", "budget", "unit", "direction", "optimum")
+KEPT = (
+    "key", "problem", "dim", "cost", "policy", "variant", "search", "engine", "seed", "budget", "unit", "direction",
+    "optimum",
+)  # fmt: skip
+TRACED = "decay_sensitivity"  # the one experiment of which it is plotted when the rate was lowered
 TIMING = "timing"  # the one experiment of which the seconds of each suggestion are plotted: its machine was quiet
 
 
@@ -80,11 +84,13 @@ def condensed(record: Record) -> dict[str, Any]:
     seconds = [_rounded(s, 3) for s in suggestion_seconds(record)]
     if record["experiment"] != TIMING and seconds:
         seconds = [_rounded(statistics.median(seconds), 3)]
+    traced = {"lowered": record["lowered"]} if record["experiment"] == TRACED else {}
     return {
         **{name: _short(record[name]) for name in KEPT},
         "finished": record["finished"][: len("2026-11-15")],
         "best": [_rounded(sign_of(record) * value) for value in best[[0, *improved]]],
         "costs": [_rounded(cost) for cost in np.diff(marks, prepend=0.0, append=spent[-1])],
+        **traced,
         "suggest_seconds": seconds,
         "wall_seconds": _rounded(record["wall_seconds"], 3),
     }

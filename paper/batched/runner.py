@@ -1,0 +1,86 @@
+"""Which runs can be done many at a time, in which groups, and where the results go: `python -m paper batch`.
+
+A result has the key of its run, whichever engine made it, and says which one did. Problems are made in other processes
+meanwhile, since the highest value of a draw takes seconds to find.
+"""
+
+import multiprocessing
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+
+import torch
+
+from paper.batched.acquisition import price_slope
+from paper.batched.campaign import Campaign, Shape, State, shape_of
+from paper.batched.rules import Rule, is_closed_form
+from paper.execution import build_problem
+from paper.policies import SearchedFromSobol
+from paper.results import Store
+from paper.specification import FittedModel, ProblemSpec, Run, TrueModel
+from pbgi.problems import Problem
+
+PRICED = ("gp_draw", "ackley", "levy", "rosenbrock")  # problems whose price is known to `price_slope`
+UNPRICED = (*PRICED, "robot_pushing")  # those of real coordinates
+
+
+def can_be_batched(run: Run) -> bool:
+    """Whether a run has a closed-form policy, climbs from Sobol points, and a price that is known."""
+    spec = run.specification
+    problems = UNPRICED if run.cost == "uniform" else PRICED
+    searched = isinstance(spec.policy, SearchedFromSobol) and is_closed_form(spec.policy.policy)
+    models = isinstance(spec.model, FittedModel | TrueModel)
+    return searched and models and spec.start is None and spec.problem.function in problems
+
+
+def by_shape(runs: Iterable[Run], most: int) -> Iterator[tuple[Shape, list[Run]]]:
+    """Groups of runs that are done together, of so many runs at most, all seeds of a curve in one if they fit."""
+    groups: dict[Shape, list[Run]] = {}
+    for run in runs:
+        policy = run.specification.policy
+        groups.setdefault(shape_of(run, (policy.n_points_per_dimension, policy.n_climbs_per_dimension)), []).append(run)
+    for shape, members in groups.items():
+        for begin in range(0, len(members), most):
+            yield shape, members[begin : begin + most]
+
+
+def run_batched(
+    runs: list[Run], store: Store, *, device: str, n_jobs: int, max_seconds: float | None = None, most: int = 1024
+) -> int:
+    """Do the runs that have no result yet; how many were finished."""
+    deadline = time.monotonic() + (float("inf") if max_seconds is None else max_seconds)
+    finished = {record["key"] for record in store.load(dict.fromkeys(run.specification.experiment for run in runs))}
+    left = [run for run in runs if run.key not in finished and can_be_batched(run)]
+    groups = list(by_shape(left, most))
+    n_done = 0
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(n_jobs, context) as pool:
+        problems = {spec: pool.submit(build_problem, spec) for _, group in groups for spec in map(_problem_of, group)}
+        for shape, group in groups:
+            n_group, begin = 0, time.monotonic()
+            for record in Campaign(shape, _states(group, problems), torch.device(device)).records(deadline):
+                store.append(record)
+                n_group += 1
+            seconds = time.monotonic() - begin
+            print(f"{shape}: {n_group} of {len(group)} runs, {seconds:.0f} s", file=sys.stderr, flush=True)
+            n_done += n_group
+            if time.monotonic() > deadline:
+                pool.shutdown(wait=False, cancel_futures=True)
+                break
+    return n_done
+
+
+def _problem_of(run: Run) -> ProblemSpec:
+    return run.specification.problem
+
+
+def _states(group: list[Run], problems: dict[ProblemSpec, Future[Problem]]) -> list[State]:
+    states = []
+    for run in group:
+        policy, spec = run.specification.policy.policy, _problem_of(run)
+        slope = price_slope("uniform" if run.cost == "uniform" else spec.price, run.dim)
+        state = State(run, problems[spec].result(), Rule(policy, slope))
+        state.begin()
+        states.append(state)
+    return states
