@@ -52,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     batch.add_argument("--device", default="cpu", help='where torch computes, e.g. "cuda" (default: cpu)')
     batch.add_argument("--jobs", type=_count, default=1, help="processes that make problems meanwhile (default: 1)")
     batch.add_argument("--max-seconds", type=float, help="give up what is not finished after so many seconds")
+    batch.add_argument("--model", choices=("true", "fitted"), help="only runs whose model is the prior, or is fitted")
     for command in (listing, run, batch):
         _add_selection(command)
     commands.add_parser("table", help="docs/paper.md: the results beside the published numbers", add_help=False)
@@ -136,11 +137,13 @@ def _run(options: argparse.Namespace) -> int:
 
 def _batch(options: argparse.Namespace) -> int:
     from paper.batched.runner import run_batched
+    from paper.specification import FittedModel, TrueModel
 
     runs = [run for experiment in _experiments(options) for run in _selected(experiment, options)]
-    run_batched(
-        runs, _store(options), device=options.device, n_jobs=options.jobs, max_seconds=options.max_seconds
-    )
+    if options.model is not None:
+        kind = {"true": TrueModel, "fitted": FittedModel}[options.model]
+        runs = [run for run in runs if isinstance(run.specification.model, kind)]
+    run_batched(runs, _store(options), device=options.device, n_jobs=options.jobs, max_seconds=options.max_seconds)
     return 0
 
 

@@ -4,7 +4,6 @@ Colors are Okabe and Ito's, which stay apart for color-blind readers; each polic
 never share a panel (LogEI and LogEIPC, MES and MFMES, MSEI and BMSEI) share a color.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -16,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from paper.curves import Band, Form
-from paper.reference import GP_NAME, Panel, PublishedCurve, Quantity, published
+from paper.reference import GP_NAME, Panel, PublishedCurve, Quantity, parameters, published
 from paper.summary import CurveSummary, best_of_panel
 from pbgi.arrays import Floats
 
@@ -80,14 +79,6 @@ class Results:
         """Whether there is a result for any of the panels."""
         wanted = set(panels)
         return any(curve.panel in wanted for curve in self.curves)
-
-
-def parameters(policy: str) -> tuple[str, dict[str, float]]:
-    """The base name of a policy and the parameters that its name states, e.g.
-    "PBGI-D, lambda_0 = 0.1, beta = 2".
-    """
-    pairs = re.findall(r"(\w+) ?= ?([-+\d.e]+)", policy)
-    return re.split(r"[ ,(]", policy, maxsplit=1)[0], {name: float(value) for name, value in pairs}
 
 
 def looks_of(policies: Iterable[str]) -> dict[str, Look]:

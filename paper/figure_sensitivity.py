@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper.figure_panel import OTHER_LOOKS, Results, draw_band, label_axes, new_figure, parameters
-from paper.reference import Panel, gp_problem
+from paper.figure_panel import OTHER_LOOKS, Results, draw_band, label_axes, new_figure
+from paper.reference import Panel, gp_problem, parameters
 
 COSTS = ("uniform", "varying")
 SYMBOLS = {"lambda": "λ", "lambda_0": "λ₀", "beta": "β"}

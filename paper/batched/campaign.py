@@ -1,5 +1,6 @@
 """Runs of one shape, from their start until their budgets are spent, one step of all of them after another."""
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from paper.specification import FittedModel, Run, TrueModel
 from pbgi.arrays import Floats
 from pbgi.gp.config import GPConfig
 from pbgi.problems import Problem
+from pbgi.problems.gp_prior import GPDraw
+from pbgi.problems.unit_cube import PricedFunction
 
 FRESH_EVERY = 64  # steps after which grown factors are computed anew, so that rounding errors do not add up
 
@@ -38,27 +41,30 @@ class Shape(NamedTuple):
 
 @dataclass
 class State:
-    """One run under way."""
+    """One run under way.
+
+    Attributes:
+        best: The best value so far (larger is better).
+        spent: Of the budget.
+    """
 
     run: Run
     problem: Problem
     rule: Rule
-    points: list[Floats] = field(default_factory=list)  # in the unit cube
     values: list[float] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
     n_start: int = 0
+    best: float = -math.inf
+    spent: float = 0.0
 
-    def begin(self) -> None:
-        """Evaluate the start."""
-        for params in start_points(self.run.specification, self.problem):
-            self._evaluate(self.problem.space.to_unit(params))
-        self.n_start = len(self.values)
-
-    def _evaluate(self, x: Floats) -> None:
-        value, cost = self.problem.evaluate(self.problem.space.from_unit(x))
-        self.points.append(x)
-        self.values.append(float(value))
-        self.costs.append(float(cost))
+    def begin(self) -> Floats:
+        """Evaluate the start; its points (n, d) in the unit cube."""
+        space = self.problem.space
+        points = space.to_unit_many(start_points(self.run.specification, self.problem))
+        for x in points:
+            self._evaluate(x)
+        self.n_start, self.spent = len(self.values), 0.0
+        return points
 
     def tell(self, x: Floats, index: float) -> None:
         """Evaluate a point, whose acquisition value was `index`."""
@@ -66,20 +72,27 @@ class State:
         self._evaluate(x)
         self.rule.tell(index, before, self.best)
 
+    def _evaluate(self, x: Floats) -> None:
+        evaluate = self.problem.evaluate
+        if isinstance(evaluate, PricedFunction):  # without the checks of users' parameters
+            value, cost = float(evaluate.function(x)), 1.0 + self.rule.price_slope * float(x.sum())
+        else:
+            value, cost = evaluate(self.problem.space.from_unit(x))
+        self.values.append(value)
+        self.costs.append(cost)
+        self.best = max(self.best, self.sign * value)
+        self.spent += cost
+
+    @property
+    def draw(self) -> GPDraw | None:
+        """The function drawn from a prior that is optimized, whose highest value its problem does not know."""
+        function = getattr(self.problem.evaluate, "function", None)
+        return function if isinstance(function, GPDraw) else None
+
     @property
     def sign(self) -> float:
         """What values are multiplied by so that larger is better."""
         return SIGNS[self.problem.direction]
-
-    @property
-    def best(self) -> float:
-        """The best value so far (larger is better)."""
-        return max(self.sign * value for value in self.values)
-
-    @property
-    def spent(self) -> float:
-        """Of the budget."""
-        return sum(self.costs[self.n_start :])
 
     @property
     def is_over(self) -> bool:
@@ -116,7 +129,7 @@ class Campaign:
 
     Args:
         shape: What they have in common.
-        states: The runs; begun.
+        states: The runs.
         device: Where to compute.
     """
 
@@ -127,14 +140,16 @@ class Campaign:
         self._scales: Scales | None = None if shape.is_fitted else self._known()
         self._inverse: Tensor | None = None
         self._n_steps = 0
+        self._X = self._numbers([state.begin() for state in self._states])
+        self._y = self._numbers([np.multiply(state.sign, state.values) for state in self._states])
 
-    def records(self, deadline: float) -> Iterator[dict[str, Any]]:
-        """Records as runs end; those not over by the deadline (on the clock of `time.monotonic`) are given up."""
+    def ended(self, deadline: float) -> Iterator[tuple[State, dict[str, Any]]]:
+        """Runs as they end, with their records; those not over by the deadline (on the clock of `time.monotonic`) are given up."""
         begin, n_runs = time.monotonic(), len(self._states)
         while self._states and time.monotonic() < deadline:
             over = [state for state in self._states if state.is_over]
             for state in over:
-                yield state.record((time.monotonic() - begin) / n_runs)
+                yield state, state.record((time.monotonic() - begin) / n_runs)
             if over:
                 self._keep([k for k, state in enumerate(self._states) if not state.is_over])
             if self._states:
@@ -157,13 +172,14 @@ class Campaign:
         found, heights = best_points(acquisition, pool, shape.n_climbs, posterior.scales.length_scales)
         for state, x, height in zip(states, found.cpu().numpy(), heights.tolist(), strict=True):
             state.tell(x, height)
+        self._X = torch.cat([self._X, found[:, None]], dim=1)
+        values = self._numbers([state.sign * state.values[-1] for state in states])
+        self._y = torch.cat([self._y, values[:, None]], dim=1)
         self._n_steps += 1
 
     def _posterior(self) -> Posterior:
-        shape, states = self._shape, self._states
-        X = self._numbers([state.points for state in states])
-        y = self._numbers([np.multiply(state.sign, state.values) for state in states])
-        one = torch.ones(len(states), dtype=torch.float64, device=self._device)
+        shape, X, y = self._shape, self._X, self._y
+        one = torch.ones_like(y[:, 0])
         center, scale = torch.zeros_like(one), one
         if shape.standardize:
             center, spread = y.mean(1), y.std(1)
@@ -189,6 +205,7 @@ class Campaign:
         kept = torch.tensor(rows, dtype=torch.int64, device=self._device)
         self._scales = None if self._scales is None else self._scales.take(kept)
         self._inverse = None if self._inverse is None else self._inverse[kept]
+        self._X, self._y = self._X[kept], self._y[kept]
 
     def _numbers(self, x: Any) -> Tensor:
         return torch.as_tensor(np.array(x, dtype=np.float64), device=self._device)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from pbgi.search.climb import ARMIJO, CURVATURE, FIRST_STEP, GROWTH, HOPE, MAX_STRETCH, RACE_EVERY, RACE_FROM, TINY
 
-MAX_ITERATIONS = 200
+MAX_ITERATIONS = 60  # the engine has 200, of which a climb in a hundred takes more than these; here all would wait
 ValueAndGrad = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 

@@ -11,7 +11,7 @@ from paper.batched.posterior import KERNELS, Scales, inverse_factor, squared_dis
 from pbgi.gp.config import GPConfig, log_bounds
 from pbgi.gp.fit import DEFAULT_LENGTH_SCALE, TOLERANCE
 
-MAX_EVALUATIONS = 60
+FIRST_EVALUATIONS, MAX_EVALUATIONS = 60, 25  # from nowhere, and from the fit of all values but one
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +85,7 @@ def fitted(config: GPConfig, X: Tensor, y: Tensor, start: Scales | None) -> Scal
     shares = ((logs - low) / (high - low)).clamp(0.0, 1.0)
     one = torch.ones(b, dtype=X.dtype, device=X.device)
     posterior = LogPosterior(config, X, y)
-    found, _ = climb(
-        posterior, shares[:, None], scale=one, tolerance=TOLERANCE, race=False, max_iterations=MAX_EVALUATIONS
-    )
+    most = FIRST_EVALUATIONS if start is None else MAX_EVALUATIONS
+    found, _ = climb(posterior, shares[:, None], scale=one, tolerance=TOLERANCE, race=False, max_iterations=most)
     scales = (low + found[:, 0] * (high - low)).exp()
     return Scales(scales[:, :d], scales[:, d], float(config.noise or 0.0))

@@ -8,7 +8,8 @@ import multiprocessing
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 
 import torch
 
@@ -18,8 +19,8 @@ from paper.batched.rules import Rule, is_closed_form
 from paper.execution import build_problem
 from paper.policies import SearchedFromSobol
 from paper.results import Store
-from paper.specification import FittedModel, ProblemSpec, Run, TrueModel
-from pbgi.problems import Problem
+from paper.specification import FittedModel, Run, TrueModel
+from pbgi.problems.gp_prior import highest_value
 
 PRICED = ("gp_draw", "ackley", "levy", "rosenbrock")  # problems whose price is known to `price_slope`
 UNPRICED = (*PRICED, "robot_pushing")  # those of real coordinates
@@ -52,15 +53,16 @@ def run_batched(
     deadline = time.monotonic() + (float("inf") if max_seconds is None else max_seconds)
     finished = {record["key"] for record in store.load(dict.fromkeys(run.specification.experiment for run in runs))}
     left = [run for run in runs if run.key not in finished and can_be_batched(run)]
-    groups = list(by_shape(left, most))
+    groups = [(shape, [_begun(run) for run in group]) for shape, group in by_shape(left, most)]
     n_done = 0
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(n_jobs, context) as pool:
-        problems = {spec: pool.submit(build_problem, spec) for _, group in groups for spec in map(_problem_of, group)}
+    with ProcessPoolExecutor(n_jobs, multiprocessing.get_context("spawn")) as pool:
+        draws = {state.draw for _, group in groups for state in group if state.draw is not None}
+        highest = {draw: pool.submit(highest_value, draw) for draw in sorted(draws, key=lambda d: d.dimension)}
         for shape, group in groups:
             n_group, begin = 0, time.monotonic()
-            for record in Campaign(shape, _states(group, problems), torch.device(device)).records(deadline):
-                store.append(record)
+            for state, record in Campaign(shape, group, torch.device(device)).ended(deadline):
+                optimum = record["optimum"] if state.draw is None else highest[state.draw].result()
+                store.append(record | {"optimum": optimum})
                 n_group += 1
             seconds = time.monotonic() - begin
             print(f"{shape}: {n_group} of {len(group)} runs, {seconds:.0f} s", file=sys.stderr, flush=True)
@@ -71,16 +73,9 @@ def run_batched(
     return n_done
 
 
-def _problem_of(run: Run) -> ProblemSpec:
-    return run.specification.problem
-
-
-def _states(group: list[Run], problems: dict[ProblemSpec, Future[Problem]]) -> list[State]:
-    states = []
-    for run in group:
-        policy, spec = run.specification.policy.policy, _problem_of(run)
-        slope = price_slope("uniform" if run.cost == "uniform" else spec.price, run.dim)
-        state = State(run, problems[spec].result(), Rule(policy, slope))
-        state.begin()
-        states.append(state)
-    return states
+def _begun(run: Run) -> State:
+    spec = run.specification.problem
+    if spec.function == "gp_draw":
+        spec = replace(spec, arguments=(*spec.arguments, ("find_optimum", False)))
+    slope = price_slope("uniform" if run.cost == "uniform" else spec.price, run.dim)
+    return State(run, build_problem(spec), Rule(run.specification.policy.policy, slope))
