@@ -174,8 +174,8 @@ def _cost_scale(evidence: Evidence) -> Finding | None:
 
 def _decay(evidence: Evidence) -> Finding | None:
     own = evidence.on(SENSITIVITY)
-    decayed = [curve for name, curve in own.items() if name.startswith("PBGI-D, ")]
-    fixed = [curve for name, curve in own.items() if name.startswith("PBGI, ")]
+    decayed = [curve for name, curve in own.items() if name.startswith("PBGI-D, lambda_0")]
+    fixed = [curve for name, curve in own.items() if name.startswith("PBGI, lambda")]
     if len(decayed) < 2 or len(fixed) < 2:
         return None
     found = f"final medians differ by a factor of {spread(decayed):.2f} over {len(decayed)} settings of PBGI-D, "

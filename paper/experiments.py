@@ -27,6 +27,7 @@ from paper.policies import (
     search_of,
 )
 from paper.reference import DEFAULT, NEAR_BEST, gp_problem
+from paper.results import ENGINES
 from paper.specification import DefaultModel, FittedModel, OwnModel, ProblemSpec, Run, Specification, TrueModel
 from pbgi.botorch.policies import (
     BudgetedMultiStepEI,
@@ -270,6 +271,13 @@ def _units(experiment: str, n_seeds: int) -> Iterator[Run]:
             yield from _synthetic_panel(experiment, function, 16, cost).runs(policies, n_seeds)
 
 
+def _engines(experiment: str, n_seeds: int) -> Iterator[Run]:
+    """Panels that were run on torch, by the engine in NumPy: a prior that is known, and a model that is fitted."""
+    for panel in (_gp_panel(experiment, 4, "uniform"), _synthetic_panel(experiment, "ackley", 4, "varying")):
+        closed = {curve: policy for curve, policy in PUBLISHED.items() if isinstance(POLICIES[curve], SEARCHED)}
+        yield from panel.runs({curve: closed[curve] for curve in CURVES[panel.cost] if curve in closed}, n_seeds)
+
+
 # One-dimensional and empirical problems ---------------------------------------------------------------------------
 
 
@@ -338,6 +346,7 @@ _ALL = (
     Experiment("hard_for_ei", "a 1-D problem where EI fails", N_SEEDS, _one_dimensional),
     Experiment("log_scaling", "logarithm and stability of EI", N_SEEDS, _log_scaling),
     Experiment("search", "the main panels with searches that were not published", N_SEEDS, _search),
+    Experiment(ENGINES, "panels of torch, by the engine in NumPy", N_SEEDS, _engines),
     Experiment("units", "entropy search in other units", N_SEEDS, _units),
     Experiment("robot_pushing_known", "Robot Pushing with known cost", N_SEEDS, _robot_pushing_known),
     Experiment("default", "pbgi as it comes, on the panels with published numbers", N_SEEDS, _default),

@@ -39,6 +39,7 @@ KEPT = (
     "key", "problem", "dim", "cost", "policy", "variant", "search", "engine", "seed", "budget", "unit", "direction",
     "optimum",
 )  # fmt: skip
+ENGINES = "engines"  # the one experiment that no figure and no table of the paper's shows
 TRACED = "decay_sensitivity"  # the one experiment of which it is plotted when the rate was lowered
 TIMING = "timing"  # the one experiment of which the seconds of each suggestion are plotted: its machine was quiet
 

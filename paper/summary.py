@@ -21,7 +21,7 @@ from paper.curves import (
 )
 from paper.policies import SMALLER_SEARCH
 from paper.reference import Panel, Quantity, grid_for, published, published_rates, published_seconds
-from paper.results import RESULTS, TIMING, TRACED, Store
+from paper.results import ENGINES, RESULTS, TIMING, TRACED, Store
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 
@@ -97,7 +97,7 @@ def best_of_panel(
     """
     chosen: dict[str, CurveSummary] = {}
     for curve in sorted(curves, key=lambda c: _preference(c, variant)):
-        if curve.panel == panel and curve.variant in (variant, "as_published"):
+        if curve.panel == panel and curve.variant in (variant, "as_published") and curve.experiment != ENGINES:
             chosen[curve.policy] = curve
     return chosen
 

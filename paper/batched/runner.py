@@ -18,7 +18,7 @@ from paper.batched.campaign import Campaign, Shape, State, shape_of
 from paper.batched.rules import Rule, is_closed_form
 from paper.execution import build_problem
 from paper.policies import SearchedFromSobol
-from paper.results import Store
+from paper.results import ENGINES, Store
 from paper.specification import FittedModel, Run, TrueModel
 from pbgi.problems.gp_prior import highest_value
 
@@ -27,12 +27,15 @@ UNPRICED = (*PRICED, "robot_pushing")  # those of real coordinates
 
 
 def can_be_batched(run: Run) -> bool:
-    """Whether a run has a closed-form policy, climbs from Sobol points, and a price that is known."""
+    """Whether a run has a closed-form policy, climbs from Sobol points, and a price that is known.
+
+    Runs that are there to compare the engines are left to the other one.
+    """
     spec = run.specification
     problems = UNPRICED if run.cost == "uniform" else PRICED
     searched = isinstance(spec.policy, SearchedFromSobol) and is_closed_form(spec.policy.policy)
     models = isinstance(spec.model, FittedModel | TrueModel)
-    return searched and models and spec.start is None and spec.problem.function in problems
+    return spec.experiment != ENGINES and searched and models and spec.start is None and spec.problem.function in problems
 
 
 def by_shape(runs: Iterable[Run], most: int) -> Iterator[tuple[Shape, list[Run]]]:
