@@ -11,11 +11,11 @@ import numpy as np
 
 from pbgi.arrays import Bools, Floats
 from pbgi.cost import WARINESS, CostModel, fits, posterior_and_cost
+from pbgi.cost.success import Success
 from pbgi.gp.warp import Warp
 from pbgi.index import gittins_index, gittins_index_and_grad, log_h, log_h_and_grad
 from pbgi.model import Model, Path
 from pbgi.search import Acquisition
-from pbgi.success import Success
 
 # (mean - best) / std may overflow where std is next to nothing; below, the slope of log h grows with it.
 LOWEST_Z = -1e100

@@ -25,7 +25,7 @@ from scipy import stats
 
 from pbgi.checks import unboxed
 from pbgi.cost import Cost, KnownCost, LearnedCost
-from pbgi.cost_function import PriceFunction
+from pbgi.cost.function import PriceFunction
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.serialization import Value, plain_value
