@@ -157,7 +157,8 @@ def name_seeds(axes: Axes, curves: Sequence[CurveSummary]) -> None:
     counts = sorted({curve.n_seeds for curve in curves})
     if counts:
         text = f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
-        axes.set_title(text, loc="right", fontsize=7, color=DARK)
+        place = {"xycoords": "axes fraction", "ha": "right", "va": "bottom", "fontsize": 7, "color": DARK}
+        axes.annotate(text, (1.0, 1.0), xytext=(0, 1), textcoords="offset points", **place)
 
 
 def three(band: Band, statistic: Statistic) -> tuple[Floats, Floats, Floats]:
@@ -172,7 +173,7 @@ def title_of(panel: Panel) -> str:
     gp = GP_NAME.fullmatch(panel.problem)
     kernel = gp["kernel"].replace("squared exponential", "squared exp.") if gp else ""
     name = f"{kernel}, κ = {gp['length_scale']}" if gp else panel.problem
-    cost = {"varying": ", known cost", "unknown": ", unknown cost"}.get(panel.cost, "")
+    cost = {"varying": " (known)", "unknown": " (cost unknown)"}.get(panel.cost, "")
     return f"{name}, d = {panel.dim}{cost if panel.problem == 'Robot Pushing' else ''}"
 
 

@@ -21,7 +21,6 @@ SYNTHETIC = ("Ackley", "Levy", "Rosenbrock")
 SYNTHETIC_DIMENSIONS = (4, 8, 16)
 EMPIRICAL = (("Pest Control", 25, "varying"), ("Lunar Lander", 12, "unknown"), ("Robot Pushing", 14, "unknown"))
 COSTS = ("uniform", "varying")
-COST_NAMES = {"uniform": "Uniform", "varying": "Varying", "unknown": "Varying and unknown"}
 # Width and height of a panel in inches, by whether there are many columns and many rows: pictures stay small.
 SIZES = {(False, False): (3.6, 2.9), (False, True): (3.3, 2.5), (True, False): (2.8, 2.3), (True, True): (2.8, 2.25)}
 
@@ -77,8 +76,7 @@ def regret_figure(results: Results, grid: Grid, *, statistic: Statistic = "media
 
 def row_name(panels: Sequence[Panel]) -> str:
     """What the panels of a row have in common: their cost."""
-    costs = dict.fromkeys(panel.cost for panel in panels)
-    return " or ".join(COST_NAMES[cost] for cost in costs) + " cost"
+    return "Uniform cost" if all(panel.cost == "uniform" for panel in panels) else "Varying cost"
 
 
 def without_empty(grid: Grid, results: Results) -> Grid:

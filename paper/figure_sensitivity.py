@@ -86,6 +86,7 @@ def log_scaling_studies(results: Results) -> list[Study]:
     labels = {policy: policy for policy in LOG_SCALING_POLICIES if policy in ours}
     if not set(labels) - {"LogEI", "PBGI"}:
         return []
+    labels |= {"PBGI": "PBGI, stable"} if "PBGI" in labels else {}
     return [Study(LOG_SCALING_PANEL, f"logarithm and stability, d = {LOG_SCALING_PANEL.dim}", labels)]
 
 

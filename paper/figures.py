@@ -46,7 +46,7 @@ from paper.summary import VARIANTS, read_summaries
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images" / "paper"
 DPI = 200
-N_COLORS = 64  # of a picture's palette: no difference to the eye, a third of the bytes
+N_COLORS = 128  # of a picture's palette: no difference to the eye, a third of the bytes
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from paper.reference import (
     published_curves,
     published_panels,
 )
+from paper.results import ENGINES
 from paper.summary import MANY_SEEDS, CurveSummary, best_of_panel
 
 NOT_EXPLAINED = "not yet explained"
@@ -70,6 +71,8 @@ def tables(curves: Sequence[CurveSummary], variant: str, explanations: Mapping[s
         _searches(curves, variant),
         _other_curves(curves, variant),
         _studies(curves, variant),
+        _not_run(pairs),
+        _engines(curves),
         _seconds(curves, variant),
         _wall_times(curves),
     ]
@@ -253,6 +256,47 @@ def _studies(curves: Sequence[CurveSummary], variant: str) -> str:
                 rows.append((panel.name, policy, sample(curve), curve.search, str(curve.n_seeds)))
     head = ("panel", "policy", "here", "search", "seeds")
     return "## Studies of settings\n\n" + markdown_table(head, rows) if rows else ""
+
+
+# What is missing, and who computed ---------------------------------------------------------------------------------
+
+
+def not_run(pairs: Sequence[Comparison]) -> dict[str, list[Panel]]:
+    """Panels of published curves that have no run, by policy."""
+    known = {pair.theirs.key for pair in pairs}
+    missing: dict[str, list[Panel]] = defaultdict(list)
+    for panel in published_panels():
+        for policy in published(panel):
+            if (panel, policy) not in known:
+                missing[policy].append(panel)
+    return dict(sorted(missing.items(), key=lambda item: (-len(item[1]), item[0])))
+
+
+def _not_run(pairs: Sequence[Comparison]) -> str:
+    rows = [(policy, ", ".join(panel.name for panel in panels)) for policy, panels in not_run(pairs).items()]
+    title = "## Not run\n\nPublished curves without a run here.\n"
+    return f"{title}\n" + markdown_table(("policy", "panels"), rows, n_text=1) if rows else ""
+
+
+def _engines(curves: Sequence[CurveSummary]) -> str:
+    """The same panels, policies and seeds by the engine in NumPy and on torch."""
+    by_curve = {(c.panel, c.policy): c for c in curves if c.experiment == ENGINES}
+    rows = []
+    for curve in curves:
+        other = by_curve.get((curve.panel, curve.policy))
+        is_it = curve.variant == "as_published" and curve.search == PUBLISHED_SEARCH and curve.n_batched
+        if other is not None and is_it and curve.experiment != ENGINES:
+            seeds = f"{other.n_seeds}, {curve.n_seeds}"
+            rows.append((curve.panel.name, curve.policy, sample(other), sample(curve), seeds))
+    if not rows:
+        return ""
+    about = (
+        "Runs done many at a time on torch (`python -m paper batch`), and the same by the engine of `pbgi` in NumPy. Both\n"
+        "have the same starts, pools and rules. From one seed the first suggestion is the same to the accuracy of a climb\n"
+        "(`tests/paper/test_batched.py`); then last digits grow, and seeds part. Medians are as near as those of two samples.\n"
+    )
+    head = ("panel", "policy", "NumPy", "torch", "seeds")
+    return f"## Two engines\n\n{about}\n" + markdown_table(head, rows)
 
 
 # Time -------------------------------------------------------------------------------------------------------------

@@ -7,9 +7,11 @@ meanwhile, since the highest value of a draw takes seconds to find.
 import multiprocessing
 import sys
 import time
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from typing import Any, TypeAlias
 
 import torch
 
@@ -21,6 +23,8 @@ from paper.policies import SearchedFromSobol
 from paper.results import ENGINES, Store
 from paper.specification import FittedModel, Run, TrueModel
 from pbgi.problems.gp_prior import highest_value
+
+Ended: TypeAlias = tuple[State, dict[str, Any]]
 
 PRICED = ("gp_draw", "ackley", "levy", "rosenbrock")  # problems whose price is known to `price_slope`
 UNPRICED = (*PRICED, "robot_pushing")  # those of real coordinates
@@ -63,10 +67,11 @@ def run_batched(
         highest = {draw: pool.submit(highest_value, draw) for draw in sorted(draws, key=lambda d: d.dimension)}
         for shape, group in groups:
             n_group, begin = 0, time.monotonic()
-            for state, record in Campaign(shape, group, torch.device(device)).ended(deadline):
-                optimum = record["optimum"] if state.draw is None else highest[state.draw].result()
-                store.append(record | {"optimum": optimum})
-                n_group += 1
+            for records in _whole_curves(Campaign(shape, group, torch.device(device)), group, deadline):
+                for state, record in records:
+                    optimum = record["optimum"] if state.draw is None else highest[state.draw].result()
+                    store.append(record | {"optimum": optimum})
+                n_group += len(records)
             seconds = time.monotonic() - begin
             print(f"{shape}: {n_group} of {len(group)} runs, {seconds:.0f} s", file=sys.stderr, flush=True)
             n_done += n_group
@@ -74,6 +79,24 @@ def run_batched(
                 pool.shutdown(wait=False, cancel_futures=True)
                 break
     return n_done
+
+
+def _whole_curves(campaign: Campaign, group: list[State], deadline: float) -> Iterator[list[Ended]]:
+    """The runs of a curve once all of them have ended.
+
+    Where costs vary the first to end are those that went to dear points: alone they would not speak for the curve.
+    """
+    missing = Counter(_curve(state) for state in group)
+    waiting: dict[tuple[str, str, str], list[Ended]] = defaultdict(list)
+    for state, record in campaign.ended(deadline):
+        curve = _curve(state)
+        waiting[curve].append((state, record))
+        if len(waiting[curve]) == missing[curve]:
+            yield waiting.pop(curve)
+
+
+def _curve(state: State) -> tuple[str, str, str]:
+    return state.run.panel, state.run.curve, state.run.variant
 
 
 def _begun(run: Run) -> State:
