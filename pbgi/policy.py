@@ -23,8 +23,8 @@ from pbgi.acquisition import (
 from pbgi.arrays import Floats
 from pbgi.best_point import best_point
 from pbgi.checks import checks_arguments, require_positive, set_fields
+from pbgi.constraints.feasibility import IfFeasible, WhereLikely
 from pbgi.errors import InvalidInputError
-from pbgi.feasibility import IfFeasible, WhereLikely
 from pbgi.history import TrialState
 from pbgi.instalments import InstalmentIndex
 from pbgi.notes import COST_SCALE, INDEX, INITIAL_COST_SCALE

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from optuna.distributions import BaseDistribution
 from optuna.trial import TrialState as StudyState
 
-from pbgi.constraint import Constraints
+from pbgi.constraints.constraint import Constraints
 from pbgi.cost import Cost
 from pbgi.gp.config import GPConfig
 from pbgi.history import Trial, TrialState
@@ -26,7 +26,7 @@ from pbgi.space import Space
 from pbgi.study import attributes
 from pbgi.study.ledger import Account, Ledger, total
 from pbgi.study.outcomes import constraints_of, outcomes_of
-from pbgi.study.reports import Lengths, lengths_of
+from pbgi.study.pruned import estimated_values
 from pbgi.study.suggestion import suggested_params
 
 LEAST_BUDGET = 1e-300  # where trials without a point have used up all of it
@@ -66,7 +66,6 @@ class StudyEngine:
         self._settings = settings
         self._space: StudySpace | None = None
         self._read: dict[int, _Read] = {}  # finished trials do not change: each is read once
-        self._lengths: Lengths | None = None  # of trials, where some were pruned
         self._made_for: tuple[Any, ...] = ()
         self._optimizer: Optimizer | None = None
         self._numbers: tuple[int, ...] = ()
@@ -78,17 +77,17 @@ class StudyEngine:
 
     def optimizer(self, space: StudySpace, direction: str, ledger: Ledger) -> Optimizer:
         """An optimizer that knows these trials, with what the budget leaves for them."""
-        lengths = _lengths(ledger, self._settings)
-        if self._space is None or self._space != space or self._lengths != lengths:
-            self._space, self._read, self._lengths = space, {}, lengths
+        if self._space is None or self._space != space:
+            self._space, self._read = space, {}
         read = [self._reading(self._space, account) for account in ledger.accounts.values()]
         inside = [one for one in read if one.trial is not None]
-        trials = tuple(_numbered(one.trial, i) for i, one in enumerate(inside) if one.trial is not None)
+        finals = estimated_values((one.account.trial for one in inside), direction)
+        trials = tuple(_numbered(_informing(one, finals), i) for i, one in enumerate(inside))
         constraints = constraints_of(self._settings.constraints, (one.account.trial for one in inside))
         has_more = any(one.has_more for one in inside)
-        made_for = (self._space, direction, self._budget_inside(read), has_more, constraints, lengths)
+        made_for = (self._space, direction, self._budget_inside(read), has_more, constraints)
         if self._optimizer is None or made_for != self._made_for or self._optimizer.trials != trials:
-            settings = self._settings_for(self._space, *made_for[2:-1])
+            settings = self._settings_for(self._space, *made_for[2:])
             self._optimizer = Optimizer.of(self._space.space, direction, settings, trials)
             self._made_for = made_for
         self._numbers = tuple(one.account.trial.number for one in inside)
@@ -98,7 +97,7 @@ class StudyEngine:
         before = self._read.get(account.trial.number)
         if before is not None and (before.account is account or before.account == account):
             return before
-        trial = engine_trial(space, account, self._lengths)
+        trial = engine_trial(space, account)
         read = _Read(account, trial, trial is not None and _has_more(trial, account))
         if account.trial.state.is_finished():
             self._read[account.trial.number] = read
@@ -118,26 +117,13 @@ class StudyEngine:
         if has_more and isinstance(model, GPConfig):
             model = replace(model, noisy=True)  # one point may give different values, by what it says nothing of
         cost = space.cost_in_values(self._settings.cost)
-        steps = None if self._lengths is None else self._lengths.steps
-        return replace(self._settings, budget=budget, cost=cost, model=model, constraints=constraints, steps=steps)
+        return replace(self._settings, budget=budget, cost=cost, model=model, constraints=constraints)
 
 
-def _lengths(ledger: Ledger, settings: Settings) -> Lengths | None:
-    """How long trials are, if some were pruned: then what they have said on their way counts."""
-    trials = [account.trial for account in ledger.accounts.values()]
-    pruned = any(trial.state == StudyState.PRUNED and trial.intermediate_values for trial in trials)
-    return lengths_of(trials) if pruned and not settings.constraints else None
-
-
-def trial_of_account(
-    account: Account, params: Mapping[str, Value], record: Mapping[str, Note], lengths: Lengths | None = None
-) -> Trial:
-    """A trial of the study with its own number, charged as the ledger says; with lengths, what it said on its way."""
+def trial_of_account(account: Account, params: Mapping[str, Value], record: Mapping[str, Note]) -> Trial:
+    """A trial of the study with its own number, charged as the ledger says."""
     state, message = _outcome(account)
     running = state is TrialState.RUNNING
-    reports = () if lengths is None else lengths.reports(account.trial, None if running else account.charged)
-    if reports and account.trial.state == StudyState.PRUNED:
-        state = TrialState.STOPPED
     return Trial(
         number=account.trial.number,
         params=params,
@@ -149,11 +135,10 @@ def trial_of_account(
         record=record,
         charge=None if running or account.observed == account.charged else account.charged,
         constraints=outcomes_of(account.trial),
-        reports=reports,
     )
 
 
-def engine_trial(space: StudySpace, account: Account, lengths: Lengths | None = None) -> Trial | None:
+def engine_trial(space: StudySpace, account: Account) -> Trial | None:
     """The trial as the engine sees it; None if it has no point. One that nobody paid for is an observation."""
     suggestion = account.suggestion
     if suggestion is not None and suggestion.refused is not None:
@@ -161,9 +146,19 @@ def engine_trial(space: StudySpace, account: Account, lengths: Lengths | None = 
     point = space.to_engine(suggested_params(account.trial, space.distributions))
     if point is None:
         return None
-    trial = trial_of_account(account, point, _record(space, account, point), lengths)
+    trial = trial_of_account(account, point, _record(space, account, point))
     free = trial.state in (TrialState.COMPLETE, TrialState.FAILED) and account.charged == 0.0
     return replace(trial, external=True, record={}, predicted_cost=None, charge=None) if free else trial
+
+
+def _informing(one: _Read, finals: Mapping[int, float]) -> Trial:
+    """The trial of a reading that has one; a pruned one with the value that it would have had, if that is known."""
+    assert one.trial is not None  # noqa: S101 (for the type checker)
+    value = finals.get(one.account.trial.number)
+    if value is None:
+        return one.trial
+    charge = None if one.trial.external else one.account.charged
+    return replace(one.trial, state=TrialState.COMPLETE, value=value, cost=None, charge=charge, message=None)
 
 
 def _numbered(trial: Trial, number: int) -> Trial:
