@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pbgi.arrays import Floats
+from pbgi.begun.partial import observe_partial
 from pbgi.constraints.constraint import margins
 from pbgi.constraints.feasibility import Feasibility, OutcomeModel, one_of_each
 from pbgi.cost import CostModel, LearnedCost, UniformCost
@@ -17,7 +18,6 @@ from pbgi.gp.algebra import rounded
 from pbgi.gp.config import GPConfig
 from pbgi.gp.warp import IDENTITY, Warp, fit_warp
 from pbgi.history import Trial
-from pbgi.instalments import Instalments
 from pbgi.model import MOST_VALUES, Model, fit_model, last_hyperparameters, last_number, seen_by_model, to_note
 from pbgi.notes import (
     COST_MODEL,
@@ -28,7 +28,7 @@ from pbgi.notes import (
     outcome_model,
     outcome_model_size,
 )
-from pbgi.partial import observe_partial
+from pbgi.stages.instalments import Instalments
 from pbgi.state import RunState
 
 # From so many values on the model is fitted anew only when there are this many times as many as at its last fit, or

@@ -34,8 +34,8 @@ from pbgi.settings import Settings
 from pbgi.snapshot import cost_of
 from pbgi.space import Space
 from pbgi.state import RunState, mean
-from pbgi.steps import Steps
 from pbgi.stopping import StopReason, StopRule
+from pbgi.trials.steps import Steps
 from pbgi.warm_start import WarmStart
 
 
