@@ -35,7 +35,8 @@ def test_last_values_are_foretold_with_the_error_that_is_told(noise):
     mean, spread = curves.forecast(Observed(X[20:], seen[20:], reached[20:]))
     errors = (mean - values[20:, -1]) / np.sqrt(np.diagonal(spread))
     assert np.abs(mean - values[20:, -1]).mean() < 0.05 + 2.0 * noise
-    assert 0.2 < np.sqrt((errors**2).mean()) < 1.8
+    # Curves without any noise are foretold better than is told: least noise is a share of how increments differ.
+    assert (0.2 if noise else 0.0) < np.sqrt((errors**2).mean()) < 1.8
     assert np.linalg.eigvalsh(spread).min() > 0.0
     left = curves.left_after()
     assert (np.diff(left) <= 0.0).all()
