@@ -23,8 +23,8 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from pbgi.checks import check_charge, check_cost, check_outcomes, check_value, set_fields
+from pbgi.display.notebook import heading, params_table
 from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
-from pbgi.notebook import heading, params_table
 from pbgi.notes import Note
 from pbgi.serialization import Value, plain_value, require_fields
 

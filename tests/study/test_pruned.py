@@ -83,6 +83,8 @@ def test_a_study_with_a_pruner_goes_on():
     study = optuna.create_study(sampler=PBGISampler(budget=12.0, seed=0))
     study.optimize(objective, n_trials=16)
     summary = cost_summary(study)
-    assert summary.spent == pytest.approx(11.5)  # eight whole trials and seven of a half; another whole one does not fit
+    assert summary.spent == pytest.approx(
+        11.5
+    )  # eight whole trials and seven of a half; another whole one does not fit
     assert summary.best_value < 1e-3
     assert study.trials[summary.best_number].state is TrialState.COMPLETE
