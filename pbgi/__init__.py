@@ -10,6 +10,7 @@ from pbgi.lazy import names_from
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from pbgi.constraint import AtLeast, AtMost
     from pbgi.cost import KnownCost, LearnedCost, UniformCost
     from pbgi.errors import (
         BrokenFunctionError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from pbgi.stopping import BudgetSpent, GittinsStop, MaxTrials, StopReason
 
 _HOMES = {
+    "constraint": ("AtLeast", "AtMost"),
     "cost": ("KnownCost", "LearnedCost", "UniformCost"),
     "errors": (
         "BrokenFunctionError",
@@ -59,6 +61,8 @@ _HOMES = {
 }
 
 __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
+    "AtLeast",
+    "AtMost",
     "BrokenFunctionError",
     "BudgetSpent",
     "Categorical",

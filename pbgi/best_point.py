@@ -47,6 +47,7 @@ def best_point(
             grids=grids_of(snapshot.space),
             excluded=snapshot.excluded,
             lengths=_lengths(snapshot),
+            activity=snapshot.space.conditions,
         )
         if found.x is not None and math.isfinite(found.value):
             break
@@ -71,7 +72,8 @@ def cheap_points(
     space: Space, cost: CostModel, pool: Floats, excluded: Floats | None, rng: np.random.Generator
 ) -> Floats:
     """The cheapest points there are, with their neighbors: for when a pool holds none that is affordable."""
-    found = search(Cheapness(cost), pool, rng=rng, grids=grids_of(space), excluded=excluded)
+    grids, activity = grids_of(space), space.conditions
+    found = search(Cheapness(cost), pool, rng=rng, grids=grids, excluded=excluded, activity=activity)
     return space.snap(build_pool(space.dimension, rng, n_sobol=0, incumbents=found.X_all[:N_INCUMBENTS]))
 
 
@@ -92,7 +94,7 @@ def _fine_grid(parameter: object) -> FineGrid | None:
 
 def _pool(snapshot: Snapshot, rng: np.random.Generator, former_maximizers: Floats | None) -> Floats:
     d, how = snapshot.space.dimension, snapshot.search
-    best = np.argsort(-snapshot.warped, kind="stable")[:N_INCUMBENTS]
+    best = snapshot.best_first[:N_INCUMBENTS]
     # What earlier searches found is near the best points as a rule.
     incumbents, former = (snapshot.X[best], former_maximizers) if how.near_best else (None, None)
     return build_pool(d, rng, n_sobol=how.n_points(d), incumbents=incumbents, former_maximizers=former)

@@ -15,8 +15,9 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from pbgi.arrays import Floats
+from pbgi.constraint import beyond_limits
 from pbgi.cost import least_costs
-from pbgi.fitting import cost_notes, fit_costs, fit_values
+from pbgi.fitting import cost_notes, fit_costs, fit_outcomes, fit_values
 from pbgi.history import TrialState
 from pbgi.notes import Note
 from pbgi.snapshot import Proposal, Snapshot, failure_radius
@@ -73,6 +74,7 @@ def stop_reason(state: RunState, choice: Choice | None) -> StopReason | None:
         sign=state.sign,
         note=choice.note if choice else {},
         nothing_left=choice.nothing_left if choice else None,
+        constraints=state.settings.constraints,
     )
     return state.settings.stop.reason(situation)
 
@@ -87,13 +89,14 @@ def nothing_left_message(state: RunState, choice: Choice) -> str:
 
 def snapshot_of(state: RunState, excluded: Floats | None = None) -> tuple[Snapshot, dict[str, Note]]:
     """What a policy may look at, with models fitted to the trials, and what is to be noted of the fits."""
-    values, cost = fit_values(state), fit_costs(state)
+    values, cost, outcomes = fit_values(state), fit_costs(state), fit_outcomes(state)
+    running, constraints = state.points(state.running), state.settings.constraints
     snapshot = Snapshot(
         space=state.space,
         X=values.X,
         warped=values.warped,
         warp=values.warp,
-        model=values.model.condition_on_pending(state.points(state.running)),
+        model=values.model.condition_on_pending(running),
         cost=cost,
         trials=state.trials,
         sign=state.sign,
@@ -104,8 +107,11 @@ def snapshot_of(state: RunState, excluded: Floats | None = None) -> tuple[Snapsh
         affordable=state.affordable,
         wariness=state.wariness,
         failed_radius=np.array([failure_radius(t, len(state.trials)) for t in state.failed]),
+        feasibility=outcomes.feasibility and outcomes.feasibility.condition_on_pending(running),
+        beyond=beyond_limits(constraints, values.seen) if constraints else None,
+        feasible=frozenset(trial.number for trial in state.feasible) if constraints else None,
     )
-    return snapshot, {**values.notes, **cost_notes(state, cost)}
+    return snapshot, {**values.notes, **cost_notes(state, cost), **outcomes.notes}
 
 
 # Where the models have no say ----------------------------------------------------------------------------------------

@@ -32,11 +32,12 @@ def default_n_startup(space: Space, *, stops_early: bool = False) -> int:
 
     The paper's 2 (d + 1) points take up most of a small budget before anything is learned from them
     (`benchmarks/quality_defaults.py --only starts` compares). Where a run may end because no trial is worth its price
-    they are worth it: a few values on a plain say that there is nothing to be found.
+    they are worth it: a few values on a plain say that there is nothing to be found. Where parameters depend on others
+    every branch is a choice.
     """
     choices = max((len(p.choices) for p in space.parameters.values() if isinstance(p, Categorical)), default=0)
     fewest = 2 * (space.dimension + 1) if stops_early else (space.dimension + 1) // 2
-    return max(FEWEST, fewest, min(choices, MOST_CHOICES))
+    return max(FEWEST, fewest, min(max(choices, space.n_branches), MOST_CHOICES))
 
 
 def start_point(
@@ -73,6 +74,7 @@ def start_point(
         candidates = _allowed(cheap_points(space, cost, pool, excluded, rng), cost, allowance, excluded, z)
     if not len(candidates):
         return None
+    candidates = _least_tried(space, candidates, seen)
     log_cost = np.zeros(len(candidates)) if cost is None else cost.log_moment(candidates, 1.0)
     score = np.log(_distances(space, candidates, seen) + 1e-12) - THRIFT * log_cost
     # Sobol points come in mirrored pairs: rounded, so that equal scores stay equal whatever the unit of the costs.
@@ -88,6 +90,20 @@ def _allowed(X: Floats, cost: CostModel | None, allowance: float, excluded: Floa
     """The points that are neither excluded nor too dear."""
     X = X[~_is_among(X, excluded)]
     return X if cost is None else np.asarray(X[fits(cost, X, allowance, z)])
+
+
+def _least_tried(space: Space, candidates: Floats, seen: Floats) -> Floats:
+    """The candidates in the branches with the fewest points seen, decided from the root of the tree on."""
+    if space.conditions is None:
+        return candidates
+    theirs, ours = space.conditions.decisions(seen), space.conditions.decisions(candidates)
+    alike = np.ones((len(candidates), len(seen)), dtype=np.bool_)  # so far
+    for k in range(ours.shape[1]):
+        alike &= ours[:, None, k] == theirs[:, k]
+        n = alike.sum(axis=1)
+        least = n == n.min()
+        candidates, ours, alike = candidates[least], ours[least], alike[least]
+    return candidates
 
 
 def _distances(space: Space, X: Floats, seen: Floats) -> Floats:

@@ -21,7 +21,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="pbgi",
         description="Search when trying something costs money or time: spend a budget where it pays.",
-        epilog="Results are JSON on standard output, everything else is on standard error. Exit codes: 0 done, 1 "
+        epilog="Results are JSON on standard output, in a terminal those of status, best and trials are tables; "
+        "everything else is on standard error. Exit codes: 0 done, 1 "
         "nothing found, 2 bad input, 3 storage trouble, 4 nothing left to ask, 130 interrupted, 143 terminated.",
     )
     top.add_argument("--version", action="version", version=f"pbgi {__version__}")
@@ -58,9 +59,14 @@ def _ask_and_tell(commands: Commands) -> None:
 
 
 def _records(commands: Commands) -> None:
-    _study(_command(commands, "status", "where a study stands: spent, left, best, running"))
-    _study(_command(commands, "best", "the best trial, and the one to choose where values are noisy"))
-    _study(_command(commands, "trials", "all trials"))
+    for name, says in (
+        ("status", "where a study stands: spent, left, best, running"),
+        ("best", "the best trial, and the one to choose where values are noisy"),
+        ("trials", "all trials"),
+    ):
+        shown = _command(commands, name, says)
+        _study(shown)
+        shown.add_argument("--json", action="store_true", help="JSON in a terminal too, as it is when piped")
     export = _command(commands, "export", "all trials as JSON, JSON lines or CSV")
     _study(export)
     export.add_argument("--format", choices=("json", "jsonl", "csv"), default="csv")

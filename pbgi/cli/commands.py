@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shutil
 import sys
 import traceback
 from collections.abc import Callable
@@ -83,23 +84,26 @@ def _tell(options: argparse.Namespace) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import status_record
+    from pbgi.cli.tables import status_table
 
-    _print(status_record(_study(options, create=False)))
+    _show(status_record(_study(options, create=False)), status_table, options)
     return ExitCode.DONE
 
 
 def _best(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import best_record
+    from pbgi.cli.tables import best_table
 
     best = best_record(_study(options, create=False))
-    _print(best)
+    _show(best, best_table, options)
     return ExitCode.DONE if best is not None else ExitCode.NOTHING_FOUND
 
 
 def _trials(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import trial_records
+    from pbgi.cli.tables import trials_table
 
-    _print(trial_records(_study(options, create=False).trials()))
+    _show(trial_records(_study(options, create=False).trials()), trials_table, options)
     return ExitCode.DONE
 
 
@@ -163,6 +167,14 @@ def _boxes(options: argparse.Namespace) -> int:
 
 def _print(value: Any) -> None:
     print(json.dumps(value, allow_nan=False), flush=True)
+
+
+def _show(record: Any, as_table: Callable[[Any, int], str], options: argparse.Namespace) -> None:
+    """A table for people at a terminal; JSON for programs."""
+    if options.json or not sys.stdout.isatty():
+        _print(record)
+    else:
+        print(as_table(record, shutil.get_terminal_size().columns), flush=True)
 
 
 # Finding the study ---------------------------------------------------------------------------------------------------

@@ -27,21 +27,27 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pbgi.checks import require_count, require_positive
 from pbgi.cli.processes import FOLDER_VARIABLE
 from pbgi.cli.toml_file import TomlFile
+from pbgi.constraint import AtLeast, AtMost, Condition, Constraints, checked_constraints
+from pbgi.cost_function import RULE
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.policy import POLICIES, Policy
 from pbgi.serialization import Value, plain_value
 from pbgi.settings import DIRECTIONS
 from pbgi.space import Space
+from pbgi.study.formula import Formula, is_formula
 
 LONGEST_NAME = 512  # of a parameter or a study, in the tables of the storage
 OVERRUNS = ("stop", "finish")
 # A command that has never worked is probably wrong. One that has may fail by chance: if every second trial does, five
 # in a row are common in a run of a hundred, ten are not.
 FAILURES_AT_FIRST, FAILURES_LATER = 5, 10
+N_TRIED = 256  # points at which a formula must be a cost
 LARGEST_INTEGER = 2**53  # the storage keeps parameters as 64-bit floats
 
 
@@ -56,7 +62,8 @@ class Job:
         command: The program and its arguments, with placeholders; empty for a job that is only asked and told.
         direction: "minimize" or "maximize".
         objective: Key of the value in the result.
-        cost: Key of the cost in the result; None: the cost is seconds times `price_per_second`.
+        cost: Key of the cost in the result; None: the cost is seconds times `price_per_second`, or a formula.
+        formula: What a trial costs, as a formula of the parameters; None: the cost is reported or measured.
         result_file: Where the result is, inside the trial's folder; None: the output.
         price_per_second: What a second costs; None: 1, unless the program reports its cost.
         budget: What may be spent.
@@ -73,6 +80,7 @@ class Job:
         seed: Of the suggestions.
         n_startup_trials: Points before the model takes over.
         policy: How points are chosen.
+        constraints: Conditions on other numbers of the result, by their keys.
     """
 
     path: Path
@@ -82,6 +90,7 @@ class Job:
     direction: str = "minimize"
     objective: str = "value"
     cost: str | None = None
+    formula: str | None = None
     result_file: str | None = None
     price_per_second: float | None = None
     budget: float | None = None
@@ -97,11 +106,12 @@ class Job:
     seed: int | None = None
     n_startup_trials: int | None = None
     policy: Policy | None = None
+    constraints: Constraints | None = None
 
     @property
     def ends_overrun(self) -> bool:
         """Whether trials are ended when the budget is used up: by default where seconds are what they cost."""
-        return self.cost is None and self.overrun != "finish"
+        return self.cost is None and self.formula is None and self.overrun != "finish"
 
     def most_failures(self, *, has_worked: bool) -> int:
         """So many failed trials in a row end a run."""
@@ -120,7 +130,7 @@ class Job:
 
 def price_of_second(job: Job) -> float | None:
     """What a second costs; None where only the program knows."""
-    usual = 1.0 if job.cost is None else None
+    usual = 1.0 if job.cost is None and job.formula is None else None
     return usual if job.price_per_second is None else job.price_per_second
 
 
@@ -139,7 +149,12 @@ def read_job(path: Path) -> Job:
             (), "parameters: must be given; write [parameters] and under it lr = { low = 0.0, high = 1.0 }"
         )
     space = _space(file)
-    read = {key: _checked(file, (key,), RULES[key], value) for key, value in file.data.items() if key in RULES}
+    read: dict[str, Any] = {
+        key: _checked(file, (key,), RULES[key], value) for key, value in file.data.items() if key in RULES
+    }
+    if isinstance(read.get("cost"), Priced):
+        written = read.pop("cost").formula
+        read["formula"] = _checked(file, ("cost",), partial(_formula, space), written)
     read["folder"] = (file.path.parent / read.get("folder", ".")).absolute()
     job = Job(**{"path": file.path, "name": file.path.stem, "space": space, "command": (), **read})
     _require_consistent(file, job)
@@ -157,11 +172,18 @@ def _require_consistent(file: TomlFile, job: Job) -> None:
         if wrong:
             rule = f"{{{wrong[0]}}} must be a parameter or one of pbgi's own"
             raise file.error(("command", i), f"{rule}; there are {', '.join(known)}; a brace itself is written {{{{")
-    if job.overrun == "stop" and job.cost is not None:
-        rule = 'must be "finish" where the program reports its own cost: seconds do not say what it has spent'
-        raise file.error(("overrun",), f'{rule}; got "stop", with cost = {job.cost!r}')
+    told = job.cost or job.formula
+    if job.overrun == "stop" and told is not None:
+        rule = 'must be "finish" where the program reports its own cost or a formula says it, and seconds do not'
+        raise file.error(("overrun",), f'{rule}; got "stop", with cost = {told!r}')
+    if job.formula is not None and job.price_per_second is not None:
+        rule = "must not be given where cost is a formula, which says what a trial costs"
+        raise file.error(("price_per_second",), f"{rule}; got {job.price_per_second:g}")
     if not _is_folder(job.folder):
         raise file.error(("folder",), f"must be a folder that exists; got {str(job.folder)!r}")
+    taken = [name for name in job.constraints or {} if name in (job.objective, job.cost)]
+    if taken:
+        raise file.error(("constraints", taken[0]), f"{taken[0]!r} is the key of the value or the cost already")
     if len(job.name) > LONGEST_NAME:
         raise file.error(("name",), f"a name may have at most {LONGEST_NAME} characters; got {len(job.name)}")
 
@@ -267,6 +289,38 @@ def _command(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+@dataclass(frozen=True)
+class Priced:
+    """The cost as a formula of the parameters, as it is written."""
+
+    formula: str
+
+
+def _cost(value: Any) -> str | Priced:
+    """A mere name is a key of the result, anything else a formula; a table says which it is."""
+    if isinstance(value, Mapping) and len(value) == 1 and set(value) <= {"key", "formula"}:
+        written = _text(next(iter(value.values())))
+        return Priced(written) if "formula" in value else written
+    if isinstance(value, Mapping):
+        raise InvalidInputError(f'must be {{ key = "dollars" }} or {{ formula = "2 * width" }}; got {value!r}')
+    return Priced(value) if is_formula(_text(value)) else str(value)
+
+
+def _formula(space: Space, text: str) -> str:
+    """A formula that is positive and finite at the corners of the space and at points all over it."""
+    way_out = 'a key of the result that is not a mere name is written cost = { key = "..." }'
+    try:
+        formula = Formula(text, space)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{error}; {way_out}") from None
+    spread = np.random.default_rng(0).random((N_TRIED, space.dimension))
+    for params in space.from_unit_many(np.concatenate([spread, np.zeros_like(spread[:1]), np.ones_like(spread[:1])])):
+        cost = formula(params)
+        if not 0.0 < cost < math.inf:
+            raise InvalidInputError(f"{RULE}; {text!r} is {cost:g} at {params}")
+    return text
+
+
 def _one_of(known: Sequence[str], value: Any) -> str:
     if value not in known:
         raise InvalidInputError(f"must be one of {', '.join(map(repr, known))}; got {value!r}")
@@ -311,6 +365,21 @@ def _policy(value: Any) -> Policy:
     return made
 
 
+def _constraints(value: Any) -> Constraints | None:
+    """A table with a table for each outcome: `latency_ms = { at_most = 10 }`."""
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"must be a table; got {value!r}; write latency_ms = {{ at_most = 10 }} under it")
+    return checked_constraints({name: _condition(name, condition) for name, condition in value.items()})
+
+
+def _condition(name: str, value: Any) -> Condition:
+    kinds: dict[str, Callable[[Any], Condition]] = {"at_most": AtMost, "at_least": AtLeast}
+    if not isinstance(value, Mapping) or len(value) != 1 or next(iter(value)) not in kinds:
+        raise InvalidInputError(f"{name} must be {{ at_most = number }} or {{ at_least = number }}; got {value!r}")
+    ((kind, limit),) = value.items()
+    return kinds[kind](limit)
+
+
 def _finite_count(value: Any) -> int:
     return _count(int(value) if isinstance(value, float) and math.isfinite(value) and value.is_integer() else value)
 
@@ -320,7 +389,7 @@ RULES: dict[str, Callable[[Any], Any]] = {
     "name": _text,
     "direction": partial(_one_of, tuple(DIRECTIONS)),
     "objective": _text,
-    "cost": _text,
+    "cost": _cost,
     "result_file": _result_file,
     "price_per_second": _positive,
     "budget": _positive,
@@ -336,6 +405,7 @@ RULES: dict[str, Callable[[Any], Any]] = {
     "seed": _not_negative,
     "n_startup_trials": _count,
     "policy": _policy,
+    "constraints": _constraints,
 }
 
 

@@ -35,6 +35,7 @@ from pbgi.study import attributes
 from pbgi.study.engine import StudyEngine
 from pbgi.study.late import late_result, late_trial, require_same, was_abandoned
 from pbgi.study.ledger import Account, Ledger, ledger_of, told_cost
+from pbgi.study.outcomes import beyond
 from pbgi.study.settings import StudySettings
 from pbgi.study.sound import fault_in
 from pbgi.study.spaces import NamedSpace, distributions_of
@@ -45,9 +46,11 @@ def settings_of(job: Job) -> StudySettings:
     """The settings of a job; a seed is drawn if it has none."""
     seed = int(np.random.default_rng().integers(2**63)) if job.seed is None else job.seed
     price = None if job.cost else price_of_second(job)
-    unit = job.cost or ("seconds" if price == 1.0 else "price")
+    unit = job.cost or ("cost" if job.formula else "seconds" if price == 1.0 else "price")
     limits = (job.n_startup_trials, seed, job.trials)
-    return StudySettings(job.space, job.direction, job.budget, job.policy, *limits, job.objective, unit, price)
+    units = (job.objective, unit, price)
+    told = (job.space, job.direction, job.budget, job.policy, *limits, *units)
+    return StudySettings(*told, formula=job.formula, constraints=job.constraints)
 
 
 def holds_all_of(new: Space, old: Space) -> bool:
@@ -147,6 +150,10 @@ class JobStudy:
         with contextlib.suppress(optuna.exceptions.UpdateFinishedTrialError):
             self.storage.backend.set_trial_user_attr(self._trial_id(number), key, value)
 
+    def _set_system_note(self, number: int, key: str, value: Any) -> None:
+        backend = self.storage.backend
+        self._patiently(lambda: backend.set_trial_system_attr(self._trial_id(number), key, value))
+
     def _trial_id(self, number: int) -> int:
         return self.storage.backend.get_trial_id_from_study_id_trial_number(self._id, number)
 
@@ -172,16 +179,17 @@ class JobStudy:
             attributes.SECONDS: outcome.seconds,
             attributes.MESSAGE: outcome.message,
             attributes.OVERRUN: outcome.overrun or None,
+            attributes.OUTCOMES: outcome.outcomes and dict(outcome.outcomes),
         }
         for key, value in notes.items():
             if value is not None:
                 self.set_note(number, key, value)
+        if outcome.outcomes and self.settings.constraints:
+            self._set_system_note(number, attributes.CONSTRAINTS, beyond(self.settings.constraints, outcome.outcomes))
         failed = outcome.value is None
         state = TrialState.FAIL if failed else TrialState.COMPLETE
         if failed and not outcome.abandoned:
-            self._patiently(
-                lambda: self.storage.backend.set_trial_system_attr(self._trial_id(number), attributes.ENDED, True)
-            )
+            self._set_system_note(number, attributes.ENDED, True)
         self._patiently(lambda: self._study.tell(number, outcome.value, state, skip_if_finished=True))
         return self._now(number)
 
@@ -190,7 +198,11 @@ class JobStudy:
         trials = self.trials()
         found = late_result(trials, known)
         if found is None and outcome.value is not None and was_abandoned(known):
-            notes = {attributes.SECONDS: outcome.seconds, attributes.OBSERVED: outcome.observed}
+            notes = {
+                attributes.SECONDS: outcome.seconds,
+                attributes.OBSERVED: outcome.observed,
+                attributes.OUTCOMES: outcome.outcomes and dict(outcome.outcomes),
+            }
             notes = {key: value for key, value in notes.items() if value is not None}
             late = late_trial(trials, known, outcome.value, outcome.cost, notes)
             backend = self.storage.backend
@@ -296,7 +308,7 @@ def _require_same(job: Job, stored: StudySettings, wanted: StudySettings, trials
     if any(trial.state in (TrialState.RUNNING, TrialState.COMPLETE) for trial in trials):
         fixed["objective"] = (stored.objective, wanted.objective)
     if any(_has_cost(trial) for trial in trials):
-        fixed["cost"] = (stored.cost, wanted.cost)
+        fixed["cost"] = (stored.formula or stored.cost, wanted.formula or wanted.cost)
         fixed["price_per_second"] = (stored.price, wanted.price if stored.price is not None else None)
     for what, (old, new) in fixed.items():
         if old != new:

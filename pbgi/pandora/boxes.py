@@ -32,8 +32,10 @@ from pbgi.arrays import Floats, Ints
 from pbgi.checks import checks_arguments, refuse_unknown_arguments, require_positive
 from pbgi.errors import InvalidInputError
 from pbgi.index import inverse_log_h, log_h
+from pbgi.notebook import heading, sentence, table
 from pbgi.pandora.rewards import Rewards, as_reward, finite_vector
 from pbgi.pandora.weitzman import Rule, expected_net, rule_at
+from pbgi.wording import number, short
 
 # Mixing the rules at two cost scales loses at most their distance times the difference of their spends. The search
 # ends when that is below this share of cost_scale * budget.
@@ -43,6 +45,7 @@ CROSSING_ERROR = 1e-12
 JUMP = 1e-3
 # Of the search, each of up to ten rules; one or two suffice unless a jump is buried among many.
 MOST_TURNS = 20
+MOST_SHOWN = 10  # boxes of an order that are written out
 
 
 @checks_arguments
@@ -106,7 +109,7 @@ class Game:
         return math.fsum(opening.cost for opening in self.openings)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution:
     """The optimal policy for a set of boxes, and what to expect of it.
 
@@ -130,9 +133,21 @@ class Solution:
     spend: float
     go_on_probability: float
     slack: bool
-    _stop_early: Rule = field(repr=False)
-    _go_on: Rule = field(repr=False)
-    _rewards: Rewards = field(repr=False)
+    _stop_early: Rule
+    _go_on: Rule
+    _rewards: Rewards
+
+    def __repr__(self) -> str:
+        first = [*map(str, self.order[:MOST_SHOWN]), *(["..."] if len(self.order) > MOST_SHOWN else [])]
+        rest = f"value={short(self.value)}, spend={short(self.spend)}, cost_scale={short(self.cost_scale)}"
+        return f"Solution(boxes={len(self.boxes)}, order=[{', '.join(first)}], {rest})"
+
+    def _repr_html_(self) -> str:
+        """For a notebook: boxes in the order of opening."""
+        said = f"Expected prize {number(self.value)} for an expected cost of {number(self.spend)}"
+        rows = ((box, number(self.boxes[box].expected_cost), number(float(self.indices[box]))) for box in self.order)
+        rule = "Open from the top; stop once the best prize is at least the index of the next box."
+        return heading(said) + table(("box", "expected cost", "index"), rows) + sentence(rule)
 
     @property
     def net(self) -> float:
@@ -158,16 +173,16 @@ class Solution:
     def _play(self, rule: Rule, rng: np.random.Generator, known: Floats | None) -> Game:
         openings: list[Opening] = []
         best = -math.inf
-        for number in map(int, rule.order):
-            index = float(rule.indices[number])
+        for place in map(int, rule.order):
+            index = float(rule.indices[place])
             if openings and best >= index:
-                reason = f"the best prize, {best:.6g}, is at least the index of the next box ({number}), {index:.6g}"
+                reason = f"the best prize, {best:.6g}, is at least the index of the next box ({place}), {index:.6g}"
                 return Game(tuple(openings), reason)
-            box = self.boxes[number]
-            reward = float(known[number]) if known is not None else self._rewards.sample(number, rng)
+            box = self.boxes[place]
+            reward = float(known[place]) if known is not None else self._rewards.sample(place, rng)
             cost = box.expected_cost if known is not None else box.draw_cost(rng)
             best = max(best, reward)
-            openings.append(Opening(number, reward, cost, best))
+            openings.append(Opening(place, reward, cost, best))
         return Game(tuple(openings), "every box has been opened")
 
     def _checked_rewards(self, rewards: ArrayLike) -> Floats:

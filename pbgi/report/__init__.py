@@ -6,8 +6,10 @@
     draw_best_value    median and quartiles of several runs on axes of Matplotlib, for papers
     draw_regret        the same of the distance to a known optimum
 
-Each takes a `pbgi.Result`, a `pbgi.Optimizer` or an Optuna study. Needs `pip install "pbgi[plot]"`. Names are imported
-when they are first used.
+    palette            colors, fonts and labels of all figures, for figures of your own
+
+Each plot takes a `pbgi.Result`, a `pbgi.Optimizer` or an Optuna study. Needs Plotly (`pip install plotly`). Names are
+imported when they are first used.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -58,7 +60,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if str(error.name).partition(".")[0] != "plotly":
             raise
-        raise ImportError(f'pbgi.report.{name} draws with Plotly: pip install "pbgi[plot]"') from error
+        raise ImportError(f"pbgi.report.{name} draws with Plotly: pip install plotly") from error
 
 
 def __dir__() -> list[str]:

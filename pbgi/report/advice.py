@@ -11,7 +11,8 @@ from pbgi.parameter import Categorical
 from pbgi.report.course import Course
 from pbgi.report.regions import Region, regions_of
 from pbgi.report.subject import Subject
-from pbgi.report.wording import amount, number, share, text
+from pbgi.report.wording import amount, share
+from pbgi.wording import number, plural, text
 
 # A best value so close to the end of a parameter's range may lie beyond it.
 AT_BOUND = 0.02
@@ -79,7 +80,7 @@ def _spent(subject: Subject) -> Iterator[str]:
     states = [subject.state_of(trial) for trial in subject.trials]
     named = ("complete", "failed", "pruned", "interrupted", "running")
     counts = [f"{states.count(s)} {s}" for s in named if s in states]
-    yield f"{_plural(len(states), 'trial')}: {', '.join(counts)}." if counts else "There are no trials yet."
+    yield f"{plural(len(states), 'trial')}: {', '.join(counts)}." if counts else "There are no trials yet."
     if subject.budget is not None:
         part = subject.spent / subject.budget
         held = f", {amount(subject.reserved, subject.unit)} held for running trials" if subject.reserved else ""
@@ -190,7 +191,7 @@ def _dear_regions(subject: Subject) -> Iterator[str]:
                 continue
             best_there = subject.sign * max(values)
             yield (
-                f"{share(part)} of the money went to {_plural(len(region.trials), 'trial')} with {text(name)} at "
+                f"{share(part)} of the money went to {plural(len(region.trials), 'trial')} with {text(name)} at "
                 f"{region.words}, where the best is {number(best_there)}: consider leaving that out."
             )
 
@@ -204,7 +205,3 @@ def _stale(subject: Subject) -> Iterator[str]:
         done = subject.budget is not None and (subject.remaining or 0.0) < NEXT_TO_NOTHING * subject.budget
         so = ": a smaller budget would have done, or the space needs other parameters" if done else ""
         yield f"The last {share(since / subject.spent)} of the spending found nothing better{so}."
-
-
-def _plural(n: int, word: str) -> str:
-    return f"{n} {word}" if n == 1 else f"{n:,} {word}s"

@@ -7,20 +7,11 @@ import plotly.graph_objects as go
 
 from pbgi.report.course import Course, is_wide
 from pbgi.report.outlook import Outlook
-from pbgi.report.style import (
-    BLUE,
-    GREEN,
-    GREY,
-    VERMILLION,
-    NothingToShowError,
-    around,
-    faint,
-    figure,
-    log_axis,
-    upright_line,
-)
+from pbgi.report.palette import BLUE, GREEN, GREY, VERMILLION
+from pbgi.report.style import NothingToShowError, around, faint, figure, log_axis, upright_line
 from pbgi.report.subject import Subject
-from pbgi.report.wording import amount, label, number, with_unit
+from pbgi.report.wording import amount, label, with_unit
+from pbgi.wording import number
 
 BEST_VALUE = "Best value against cost"
 OUTLOOK = "What more budget is expected to buy"

@@ -9,9 +9,11 @@ from pbgi.history import Trial
 from pbgi.notes import COST_SCALE as COST_SCALE_NOTE
 from pbgi.notes import INDEX, WORTH_INDEX
 from pbgi.report.course import Course
-from pbgi.report.style import BLUE, GREEN, VERMILLION, NothingToShowError, around, figure, log_axis, upright_line
+from pbgi.report.palette import BLUE, GREEN, VERMILLION
+from pbgi.report.style import NothingToShowError, around, figure, log_axis, upright_line
 from pbgi.report.subject import Subject
-from pbgi.report.wording import label, number
+from pbgi.report.wording import label
+from pbgi.wording import number
 
 GAUGE = "Stop gauge: is the next trial worth its price?"
 COST_SCALE = "Exchange rate between value and cost"

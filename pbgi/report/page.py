@@ -28,7 +28,7 @@ from pbgi.report.advice import standing, what_to_try
 from pbgi.report.plots import Plot, drawn_plots
 from pbgi.report.source import Source, subject_of
 from pbgi.report.subject import Subject
-from pbgi.report.wording import number, text
+from pbgi.wording import number, text
 
 MOST_ROWS, LONG = 2000, 30
 TITLE_HEIGHT = 40
@@ -131,6 +131,8 @@ def _summary(subject: Subject) -> str:
     if best is not None and chosen is not None and chosen.trial.number != best.number:
         cards.append(_point(f"Recommended, {text(subject.value_name)} without noise", chosen.median, chosen.trial))
     cards.append(_card("Where it stands", _list(standing(subject))))
+    if subject.conditions:
+        cards.append(_card("Conditions", _list(map(str, subject.conditions))))
     cards.append(_card("What to try next", _list(what_to_try(subject)), "whole"))
     return f'<section class="summary">{"".join(cards)}</section>'
 

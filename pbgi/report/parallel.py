@@ -11,9 +11,11 @@ import plotly.graph_objects as go
 
 from pbgi.history import Trial
 from pbgi.parameter import Categorical, levels_of
-from pbgi.report.style import BLUE, EDGE, GREEN, GREY, VERMILLION, NothingToShowError, dressed
+from pbgi.report.palette import BLUE, GREEN, GREY, VERMILLION
+from pbgi.report.style import EDGE, NothingToShowError, dressed
 from pbgi.report.subject import Subject
-from pbgi.report.wording import labels, number
+from pbgi.report.wording import labels
+from pbgi.wording import number
 
 PARALLEL = "All trials: value per cost"
 N_STRENGTHS = 5

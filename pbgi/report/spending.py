@@ -6,21 +6,12 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pbgi.history import Trial
+from pbgi.report.palette import BLUE, GREY, VERMILLION
 from pbgi.report.regions import Region, regions_of
-from pbgi.report.style import (
-    BLUE,
-    GREY,
-    STATE_COLORS,
-    STATE_PATTERNS,
-    VERMILLION,
-    NothingToShowError,
-    faint,
-    figure,
-    log_axis,
-    panels,
-)
+from pbgi.report.style import STATE_COLORS, STATE_PATTERNS, NothingToShowError, faint, figure, log_axis, panels
 from pbgi.report.subject import Subject
-from pbgi.report.wording import amount, label, labels, number, with_unit
+from pbgi.report.wording import amount, label, labels, with_unit
+from pbgi.wording import number
 
 SPENDING = "Where the money went"
 COSTS = "Predicted cost against paid"

@@ -1,8 +1,7 @@
-"""How figures look: colors that the color-blind can tell apart, on any background, and axes that say what they show.
+"""How figures of Plotly look: in the colors of `palette.py` on any background, with axes that say what they show.
 
-The colors are those of Okabe and Ito that stand out from white and from black alike; whatever differs by color also
-differs by dash, marker or place. Backgrounds are transparent and text is of a grey that can be read on both; the page
-of a report sets text and grid to the reader's scheme (`page.css`).
+Backgrounds are transparent and text is of a grey that can be read on both; the page of a report sets text and grid to
+the reader's scheme (`page.css`).
 """
 
 from collections.abc import Sequence
@@ -13,14 +12,13 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from pbgi.arrays import Floats
+from pbgi.report.palette import BLUE, GREEN, GREY, PURPLE, VERMILLION, WEB_FONT
 from pbgi.report.subject import PRUNED
-from pbgi.report.wording import number
+from pbgi.wording import number
 
-BLUE, VERMILLION, GREEN, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8A8A8A"
 TEXT, GRID, EDGE = "#767676", "rgba(128,128,128,0.22)", "rgba(128,128,128,0.55)"
 STATE_COLORS = {"complete": BLUE, "failed": VERMILLION, PRUNED: PURPLE, "interrupted": GREEN, "running": GREY}
 STATE_PATTERNS = {"complete": "", "failed": "x", PRUNED: "/", "interrupted": "-", "running": "."}
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 HEIGHT = 420
 ABOVE, BELOW, GAP = 96, 56, 64  # pixels
 
@@ -78,9 +76,9 @@ def dressed(made: go.Figure, title: str, height: int = HEIGHT) -> go.Figure:
         height=height,
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
-        font={"family": FONT, "size": 13, "color": TEXT},
+        font={"family": WEB_FONT, "size": 13, "color": TEXT},
         legend={"orientation": "h", "x": 0.0, "y": 1.0, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"},
-        hoverlabel={"bgcolor": "#222222", "bordercolor": "#888888", "font": {"color": "#ffffff", "family": FONT}},
+        hoverlabel={"bgcolor": "#222222", "bordercolor": "#888888", "font": {"color": "#ffffff", "family": WEB_FONT}},
         margin={"l": 64, "r": 24, "t": ABOVE, "b": BELOW},
         hovermode="closest",
     )

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pbgi.arrays import Floats
+from pbgi.constraint import ConditionStatus, Constraints, is_feasible, statuses
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial, TrialState
 from pbgi.notes import COST_SCALE
@@ -91,8 +92,19 @@ class Subject:
 
     @cached_property
     def best(self) -> Trial | None:
-        """The completed trial with the best value; the first of equals."""
-        return max(self.completed, key=lambda t: (self.sign * (t.value or 0.0), -t.number), default=None)
+        """The completed trial with the best value that keeps all conditions; the first of equals."""
+        good = [trial for trial in self.completed if is_feasible(trial, self.constraints)]
+        return max(good, key=lambda t: (self.sign * (t.value or 0.0), -t.number), default=None)
+
+    @property
+    def constraints(self) -> Constraints | None:
+        """Conditions on outcomes, if there are any."""
+        return None if self.optimizer is None else self.optimizer.settings.constraints
+
+    @cached_property
+    def conditions(self) -> tuple[ConditionStatus, ...]:
+        """How the conditions stand."""
+        return statuses(self.constraints, self.trials, self.best)
 
     @cached_property
     def recommended(self) -> Recommendation | None:

@@ -184,3 +184,67 @@ def test_values_as_text():
         "true",
         repr(1 / 3),
     ]
+
+
+# Costs ----------------------------------------------------------------------------------------------------------------
+
+PRICED = """
+command = ["true"]
+[parameters]
+width = { low = 1, high = 8 }
+lr = { low = 0.0, high = 1.0 }
+act = ["a", "b"]
+"""
+
+
+def test_a_name_is_a_key_and_anything_else_a_formula(tmp_path):
+    for written, cost, formula in (
+        ('"dollars"', "dollars", None),
+        ('{ key = "gpu-hours" }', "gpu-hours", None),
+        ('"2 + 0.1 * width"', None, "2 + 0.1 * width"),
+        ('{ formula = "width" }', None, "width"),
+    ):
+        job = read_job(write_job(tmp_path, f"cost = {written}" + PRICED))
+        assert (job.cost, job.formula) == (cost, formula)
+        assert job.ends_overrun is False
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ('cost = "2 * depth"', r"1: cost: .*got 'depth'.*cost = \{ key"),
+        ('cost = "2 * act"', "1: cost: parameter 'act' must be a number"),
+        ('cost = "width - 1"', r"1: cost: a known cost must be a positive, finite number; 'width - 1' is 0 at"),
+        ('cost = "1 / lr"', "'1 / lr' is nan at"),
+        ('cost = "import os"', "got 'import'"),
+        ('cost = { key = "a", formula = "b" }', "must be { key"),
+        ("cost = 3", "must be a text"),
+        ('overrun = "stop"\ncost = "2 * width"', '1: overrun: must be "finish" where'),
+        (
+            'price_per_second = 2.0\ncost = "2 * width"',
+            "1: price_per_second: must not be given where cost is a formula",
+        ),
+    ],
+)
+def test_costs_that_are_none(tmp_path, lines, why):
+    with pytest.raises(JobError, match=why):
+        read_job(write_job(tmp_path, lines + PRICED))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "[{ low = 0.0, high = 1.0 }]",
+        '{ low = 0.0, high = 1.0, type = "categorical" }',
+        "{ low = 0.0 }",
+        "{ high = 1.0 }",
+        "{ low = 0.0, high = 1.0, choices = [0.0, 1.0] }",
+        "{ choices = { low = 0.0, high = 1.0 } }",
+        '{ low = "a", high = "b" }',
+        "{ low = [0.0], high = [1.0] }",
+        "{ low = true, high = false }",
+    ],
+)
+def test_low_and_high_are_a_range_or_an_error_and_never_choices(tmp_path, written):
+    with pytest.raises(JobError, match=r"4: parameters\.x"):
+        read_job(write_job(tmp_path, f'command = ["true"]\n\n[parameters]\nx = {written}\n'))

@@ -386,4 +386,4 @@ def test_without_scikit_learn_the_extra_is_named():
     code = "import sys; sys.modules['sklearn'] = None; import pbgi.integrations.sklearn"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "pip install pbgi[sklearn]" in done.stderr
+    assert "pip install scikit-learn" in done.stderr

@@ -15,7 +15,7 @@ import pbgi
 from pbgi.report import figures, write_report
 from pbgi.report.page import draw_page
 from pbgi.report.source import subject_of
-from pbgi.report.wording import number, text
+from pbgi.wording import number, text
 
 
 def report_page(subject, title=""):

@@ -9,7 +9,7 @@ from pbgi.report import write_report
 from pbgi.report.page import draw_page
 from pbgi.report.plots import drawn_plots
 from pbgi.report.source import subject_of
-from pbgi.report.wording import text
+from pbgi.wording import text
 
 ALL_DRAWN = "document.querySelectorAll('.plot').length === document.querySelectorAll('.plot[data-drawn]').length"
 # What a plot shows: paths and texts of its SVG that lie within it.

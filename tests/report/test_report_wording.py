@@ -3,7 +3,8 @@
 import pytest
 from report_runs import HOSTILE
 
-from pbgi.report.wording import amount, label, labels, number, share, text
+from pbgi.report.wording import amount, label, labels, share
+from pbgi.wording import number, text
 
 
 @pytest.mark.parametrize(
