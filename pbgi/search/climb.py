@@ -34,7 +34,7 @@ CURVATURE = 1e-8  # s'y must be this share of |s||y| for a step to be learnt fro
 # often, takes a seventh fewer ticks and misses more maxima (`benchmarks/quality_search.py`).
 RACE_FROM = 4  # ticks before a climb may be abandoned: earlier its predictions are guesses
 RACE_EVERY = 2  # ticks between two comparisons of all climbs with each other
-HOPE = 2.0  # times its present gain a climb is trusted to rise
+HOPE = 1.5  # times its present gain a climb is trusted to rise
 NEAR = 0.03  # climbs this near (in each coordinate) to a better one are going to the same maximum
 TINY = 1e-300
 
