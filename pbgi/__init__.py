@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from pbgi.gp import GPConfig
     from pbgi.history import Trial, TrialState
+    from pbgi.importance import Importance
     from pbgi.index import gittins_index, gittins_index_and_grad, inverse_log_h, log_h
     from pbgi.optimizer import Optimizer
     from pbgi.parameter import Categorical, Float, Integer
@@ -50,6 +51,7 @@ _HOMES = {
     ),
     "gp": ("GPConfig",),
     "history": ("Trial", "TrialState"),
+    "importance": ("Importance",),
     "index": ("gittins_index", "gittins_index_and_grad", "inverse_log_h", "log_h"),
     "optimizer": ("Optimizer",),
     "parameter": ("Categorical", "Float", "Integer"),
@@ -71,6 +73,7 @@ __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
     "Float",
     "GPConfig",
     "GittinsStop",
+    "Importance",
     "Integer",
     "InvalidInputError",
     "KnownCost",

@@ -20,8 +20,9 @@ from pbgi.cost import least_costs
 from pbgi.fitting import cost_notes, fit_costs, fit_outcomes, fit_values
 from pbgi.history import TrialState
 from pbgi.notes import Note
+from pbgi.policy import PBGI, LogEIPC
 from pbgi.snapshot import Proposal, Snapshot, failure_radius
-from pbgi.startup import START_SHARE, start_point
+from pbgi.startup import START_SHARE, neglected_branch, start_point
 from pbgi.state import LAST_SHARE, RunState
 from pbgi.stopping import NothingLeft, Situation, StopReason
 
@@ -54,7 +55,7 @@ def choose(state: RunState) -> Choice:
     if not state.completed:
         return _last_resort(state, seen, excluded, rng)
     snapshot, record = snapshot_of(state, excluded)
-    proposal = settings.policy.propose(snapshot, rng)
+    proposal = _of_neglected_branch(state, snapshot, rng) or settings.policy.propose(snapshot, rng)
     if proposal is None:
         unlimited = math.isinf(snapshot.affordable)
         return Choice(None, {}, NothingLeft.EXHAUSTED) if unlimited else _last_resort(state, seen, excluded, rng)
@@ -112,6 +113,21 @@ def snapshot_of(state: RunState, excluded: Floats | None = None) -> tuple[Snapsh
         feasible=frozenset(trial.number for trial in state.feasible) if constraints else None,
     )
     return snapshot, {**values.notes, **cost_notes(state, cost), **outcomes.notes}
+
+
+def _of_neglected_branch(state: RunState, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+    """What promises most per cost in a branch that has been neglected, as if there were no other branch.
+
+    Not where an exchange rate says what a trial is worth.
+    """
+    conditions = state.space.conditions
+    if conditions is None or isinstance(state.settings.policy, PBGI):
+        return None
+    done = [trial for trial in state.trials if trial.state is not TrialState.INTERRUPTED]
+    typical = state.typical_cost or 1.0  # of trials that cost nothing: observations from elsewhere
+    charges = np.array([trial.charged or trial.reserved or typical for trial in done])
+    branch = neglected_branch(conditions, state.points(done), charges)
+    return LogEIPC().propose(replace(snapshot, branch=branch), rng) if branch else None
 
 
 # Where the models have no say ----------------------------------------------------------------------------------------

@@ -16,8 +16,6 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from pbgi.arrays import Floats
-from pbgi.cost import CostModel
-from pbgi.gp.config import Hyperparameters
 from pbgi.model import Model
 from pbgi.search import Acquisition
 
@@ -72,33 +70,6 @@ class Feasibility:
     def condition_on_pending(self, X: Floats) -> "Feasibility":
         """The same once the points X (k, d) have been tried too, before their outcomes are known."""
         return Feasibility(tuple(OutcomeModel(o.model.condition_on_pending(X), o.limit) for o in self.outcomes))
-
-
-@dataclass(frozen=True, eq=False)
-class PerFeasible:
-    """A cost per trial that keeps all conditions, c / p."""
-
-    cost: CostModel
-    feasibility: Feasibility
-
-    @property
-    def hyperparameters(self) -> Hyperparameters | None:
-        """Those of the cost."""
-        return self.cost.hyperparameters
-
-    def log_moment(self, X: Floats, power: float) -> Floats:
-        """Logarithm of E[c(x)^power] / p^power."""
-        return np.asarray(self.cost.log_moment(X, power) - power * self.feasibility.log_chance(X))
-
-    def log_moment_and_grad(self, X: Floats, power: float) -> tuple[Floats, Floats]:
-        """The same with its gradient (m, d)."""
-        moment, gradient = self.cost.log_moment_and_grad(X, power)
-        log_chance, dlog_chance = self.feasibility.log_chance_and_grad(X)
-        return moment - power * log_chance, gradient - power * dlog_chance
-
-    def log_upper(self, X: Floats, z: float) -> Floats:
-        """Logarithm of the cost of one trial in a bad case, per trial that keeps all conditions."""
-        return np.asarray(self.cost.log_upper(X, z) - self.feasibility.log_chance(X))
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,8 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from pbgi.checks import check_charge, check_cost, check_outcomes, check_value, set_fields
+from pbgi.display.notebook import heading, params_table
 from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
-from pbgi.notebook import heading, params_table
 from pbgi.notes import Note
 from pbgi.serialization import Value, plain_value, require_fields
 
@@ -265,7 +265,7 @@ class History:
         charge: float | None = None,
         constraints: Mapping[str, float] = NO_OUTCOMES,
     ) -> Trial:
-        """Record that a trial ended without a value.
+        """End a trial without a value.
 
         Arguments, result and errors are those of `complete`. Of two messages for one failure the first stays.
         """

@@ -16,12 +16,14 @@ from pbgi.checks import check_outcomes, check_value, refuse_unknown_arguments, r
 from pbgi.choice import Choice, choose, nothing_left_message, snapshot_of, stop_reason, undisturbed
 from pbgi.constraint import ConditionStatus, Constraints, statuses
 from pbgi.cost import Cost
+from pbgi.display.notebook import heading, params_table
+from pbgi.display.wording import number, plural, short
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
 from pbgi.fitting import fit_costs
 from pbgi.gp.config import GPConfig
 from pbgi.history import NO_OUTCOMES, WITHOUT_VALUE, History, Trial
+from pbgi.importance import Importance, importance_of
 from pbgi.model import ModelKind
-from pbgi.notebook import heading, params_table
 from pbgi.parameter import Parameter
 from pbgi.policy import Policy
 from pbgi.prediction import Prediction, Recommendation, predict, recommend
@@ -31,7 +33,6 @@ from pbgi.snapshot import cost_of
 from pbgi.space import Space
 from pbgi.state import RunState, mean
 from pbgi.stopping import StopReason, StopRule
-from pbgi.wording import number, plural, short
 
 
 class Optimizer:
@@ -383,14 +384,27 @@ class Optimizer:
             InvalidInputError: A point is not in the space, no trial has completed yet, or no parameter varies.
         """
         X = np.array([self._space.to_unit(self._space.check(point)) for point in points])
-        if not self._history.completed or not self._space.dimension:
-            known = f"{len(self._history.completed)} completed trials, {self._space.dimension} parameters that vary"
-            raise InvalidInputError(
-                f"predict() needs at least one completed trial and one parameter that varies; got {known}"
-            )
+        self._require_a_model("predict")
         with undisturbed():
             snapshot, _ = snapshot_of(self._state)
             return predict(snapshot, X.reshape(len(points), self._space.dimension))
+
+    def importance(self) -> tuple[Importance, ...]:
+        """How much of what the objective does goes with each parameter that varies, with intervals.
+
+        Raises:
+            InvalidInputError: No trial has completed yet, or no parameter varies.
+        """
+        self._require_a_model("importance")
+        with undisturbed():
+            return importance_of(snapshot_of(self._state)[0])
+
+    def _require_a_model(self, asked: str) -> None:
+        if not self._history.completed or not self._space.dimension:
+            known = f"{len(self._history.completed)} completed trials, {self._space.dimension} parameters that vary"
+            raise InvalidInputError(
+                f"{asked}() needs at least one completed trial and one parameter that varies; got {known}"
+            )
 
     def __repr__(self) -> str:
         return f"Optimizer({self._standing()})"

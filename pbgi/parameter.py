@@ -83,7 +83,8 @@ class Float:
         steps = as_float((self.high - self.low) / self.step)
         if not steps < MAX_LEVELS:
             raise InvalidInputError(f"a Float may have at most 2**40 steps; got step={self.step!r}; drop it")
-        if abs(steps - round(steps)) > STEP_ROUNDING:
+        # A step far beyond the range is no whole number of them either, however near to zero the share is.
+        if abs(steps - round(steps)) > STEP_ROUNDING or (round(steps) == 0 and self.high > self.low):
             got = f"got low={self.low!r}, high={self.high!r}, step={self.step!r}"
             fits = f"the largest high that fits is {self._at_level(math.floor(steps))!r}"
             raise InvalidInputError(f"high - low must be a whole number of steps; {got}; {fits}")

@@ -35,7 +35,8 @@ from typing import Any, BinaryIO
 
 from pbgi.checks import check_cost, check_outcomes, check_value
 from pbgi.cli.errors import StartError, shortened
-from pbgi.cli.job import Job, environment_of, filled, names_in, price_of_second, values_of
+from pbgi.cli.job import Job, price_of_second
+from pbgi.cli.placeholders import environment_of, filled, names_in, values_of
 from pbgi.cli.private import for_commands, make_folder, open_private, tail, write_json
 from pbgi.cli.processes import Guard, kill_strays, signal_group
 from pbgi.errors import InvalidInputError
@@ -385,7 +386,7 @@ def _process(plan: Plan, params_file: Path, out: BinaryIO, err: BinaryIO) -> "su
 
 def _is_about_the_point(job: Job, error: OSError) -> bool:
     """Whether the command of another point may start: its program is another, or its arguments are shorter."""
-    program = bool(names_in(job.command[0])) and error.errno in (errno.ENOENT, errno.EACCES, errno.ENOEXEC)
+    program = bool(names_in(job.program)) and error.errno in (errno.ENOENT, errno.EACCES, errno.ENOEXEC)
     return program or error.errno in (errno.E2BIG, errno.ENAMETOOLONG)
 
 

@@ -1,16 +1,18 @@
 """What each command does, and which exit code an error becomes."""
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pbgi.cli import forget_output
 from pbgi.cli.errors import ExitCode, InterruptedRunError, JobError, StartError, StorageError, shortened
 from pbgi.cli.private import STORAGE_VARIABLE, masked
 from pbgi.errors import InvalidInputError, NothingLeftError, PbgiError
@@ -38,7 +40,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _complain(error: Exception, code: int, urls: tuple[str | None, ...]) -> int:
-    print(f"pbgi: {shortened(masked(str(error), *urls))}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # where nobody can be told, the exit code still says it
+        print(f"pbgi: {shortened(masked(str(error), *urls))}", file=sys.stderr)
     return code
 
 
@@ -113,8 +116,9 @@ def _export(options: argparse.Namespace) -> int:
     # UTF-8 in every locale; half a character that a program has reported is written as its code.
     text = exported(_study(options, create=False), options.format).encode(errors="backslashreplace")
     if options.output is None:
-        sys.stdout.buffer.write(text)
-        sys.stdout.buffer.flush()
+        with _to_standard_output():
+            sys.stdout.buffer.write(text)
+            sys.stdout.buffer.flush()
         return ExitCode.DONE
     _write(options.output, text)
     return ExitCode.DONE
@@ -166,7 +170,20 @@ def _boxes(options: argparse.Namespace) -> int:
 
 
 def _print(value: Any) -> None:
-    print(json.dumps(value, allow_nan=False), flush=True)
+    with _to_standard_output():
+        print(json.dumps(value, allow_nan=False), flush=True)
+
+
+@contextlib.contextmanager
+def _to_standard_output() -> Iterator[None]:
+    """A result that cannot be written is an error, unless its reader has gone, who has enough of it."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        forget_output()
+        raise InvalidInputError(f"standard output must take the result; {error.strerror}") from None
 
 
 def _show(record: Any, as_table: Callable[[Any, int], str], options: argparse.Namespace) -> None:

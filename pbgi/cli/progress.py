@@ -10,12 +10,12 @@ from typing import TextIO
 from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.constraint import ConditionStatus, statuses
+from pbgi.display.wording import number
 from pbgi.integrations.optuna.summary import best_trial
 from pbgi.run.progress import COLUMNS, RECENT, line_of, money_words, to_go, trials_that_fit
 from pbgi.study.engine import trial_of_account
 from pbgi.study.ledger import Ledger, ledger_of, remaining, total
 from pbgi.study.settings import StudySettings
-from pbgi.wording import number
 
 
 @dataclass(frozen=True)

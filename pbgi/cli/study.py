@@ -61,6 +61,8 @@ def holds_all_of(new: Space, old: Space) -> bool:
 
 
 def _holds(new: Parameter | Value, old: Parameter | Value) -> bool:
+    if isinstance(new, Parameter) and isinstance(old, Parameter) and new.when != old.when:
+        return False
     if isinstance(new, Float) and isinstance(old, Float):
         same = (new.log, new.step) == (old.log, old.step) and new.low <= old.low and old.high <= new.high
         return same and (new.step is None or _is_whole((old.low - new.low) / new.step))
@@ -128,7 +130,7 @@ class JobStudy:
 
     def add(self, trial: Trial, notes: Mapping[str, Any]) -> FrozenTrial:
         """Add a running trial; call it in a turn."""
-        distributions = distributions_of(self.settings.space)
+        distributions = {n: d for n, d in distributions_of(self.settings.space).items() if n in trial.params}
         internal = {name: d.to_internal_repr(trial.params[name]) for name, d in distributions.items()}
         suggestion = Suggestion(internal, trial.predicted_cost, record=dict(trial.record))
         made = create_trial(
@@ -276,7 +278,7 @@ def _agrees(study: optuna.Study, job: Job) -> bool:
 
 def _opened(storage: Storage, job: Job) -> optuna.Study:
     """The study with the job's name, made if there is none."""
-    if job.name not in optuna.get_all_study_names(storage.backend):
+    if job.name not in storage.names():
         with contextlib.suppress(optuna.exceptions.DuplicatedStudyError):
             optuna.create_study(
                 storage=storage.backend,

@@ -30,12 +30,12 @@ from scipy import optimize, stats
 
 from pbgi.arrays import Floats, Ints
 from pbgi.checks import checks_arguments, refuse_unknown_arguments, require_positive
+from pbgi.display.notebook import heading, sentence, table
+from pbgi.display.wording import number, short
 from pbgi.errors import InvalidInputError
 from pbgi.index import inverse_log_h, log_h
-from pbgi.notebook import heading, sentence, table
 from pbgi.pandora.rewards import Rewards, as_reward, finite_vector
 from pbgi.pandora.weitzman import Rule, expected_net, rule_at
-from pbgi.wording import number, short
 
 # Mixing the rules at two cost scales loses at most their distance times the difference of their spends. The search
 # ends when that is below this share of cost_scale * budget.

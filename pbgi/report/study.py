@@ -16,6 +16,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState as StudyState
 
+from pbgi.display.wording import text
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial
 from pbgi.integrations.optuna import PBGISampler
@@ -32,7 +33,6 @@ from pbgi.study.ledger import Account, Ledger, ledger_of
 from pbgi.study.settings import StudySettings
 from pbgi.study.spaces import Axis, SearchSpace
 from pbgi.study.storage import trials_of
-from pbgi.wording import text
 
 # Fitting a model to more trials than this, for a study that has none yet, would take minutes.
 MOST_FITTED = 600

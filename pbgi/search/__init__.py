@@ -2,7 +2,7 @@
 
 climb.py     quasi-Newton climbs from many points at once
 grids.py     the same where coordinates live on grids
-search.py    a pool of points, starts chosen from it, and the search
+maximize.py  a pool of points, starts chosen from it, and the search
 """
 
 from pbgi.search.grids import FineGrid, Grid

@@ -106,7 +106,7 @@ class StudyEngine:
         if self._settings.budget is None:
             return None
         outside = total(one.account.charged + one.account.reserved for one in read if one.trial is None)
-        return max(self._settings.budget - outside, LEAST_BUDGET)
+        return max(self._settings.budget - outside, min(self._settings.budget, LEAST_BUDGET))
 
     def _settings_for(
         self, space: StudySpace, budget: float | None, has_more: bool, constraints: Constraints | None

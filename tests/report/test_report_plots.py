@@ -26,6 +26,7 @@ FUNCTIONS = {
     "Predicted cost against paid": pbgi.report.plot_costs,
     "Stop gauge: is the next trial worth its price?": pbgi.report.plot_stop_gauge,
     "Exchange rate between value and cost": pbgi.report.plot_cost_scale,
+    "Which parameters matter": pbgi.report.plot_importance,
     "Slices of the model through the best point": pbgi.report.plot_slices,
     "All trials: value per cost": pbgi.report.plot_parallel,
 }
