@@ -29,9 +29,9 @@ from pbgi.notes import (
 )
 from pbgi.state import RunState
 
-# The model is fitted anew only when there are this many times as many values as at its last fit, or something better than
-# it had seen: runs end no worse (`benchmarks/quality_variants.py`), and a fit takes a quarter of the time of a suggestion,
-# at n = 1000 six sevenths. A model that takes values as published ones do is fitted as they are, up to so many values.
+# The model is fitted anew only when there are this many times as many values as at its last fit, or something better
+# than it had seen: runs end no worse (`benchmarks/quality_variants.py`), and a fit takes a quarter of a suggestion's
+# time, at n = 1000 six sevenths. One that does not warp values is fitted as published ones are: always, up to so many.
 VALUE_REFIT, MANY_VALUES = 1.08, 250
 # How costs vary is soon known: fitting it at every step would take a fifth of the time of a suggestion.
 COST_REFIT = 1.1
@@ -64,7 +64,7 @@ def fit_values(state: RunState) -> FittedValues:
     kind, start = state.settings.model, last_hyperparameters(state.trials, VALUE_MODEL, state.space.dimension)
     n_fitted = int(last_number(state.trials, VALUE_MODEL_SIZE, 0.0))
     warps = isinstance(kind, GPConfig) and kind.outputs == "warped"
-    always = start is None or not warps and len(completed) < MANY_VALUES
+    always = start is None or (not warps and len(completed) < MANY_VALUES)
     due = always or refit_is_due(larger_is_better(completed, state.sign), n_fitted)
     if not due and isinstance(kind, GPConfig) and kind.hyperparameters is None:
         kind = replace(kind, hyperparameters=start)

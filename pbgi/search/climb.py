@@ -30,8 +30,8 @@ FIRST_STEP = 0.2  # largest coordinate of a step along the gradient when nothing
 GROWTH = 4.0  # after a step without curvature (convex, for a maximum) the next one is this much longer
 MAX_STRETCH = 10.0  # in one update, of the whole matrix; see `_DenseCurvature.learn`
 CURVATURE = 1e-8  # s'y must be this share of |s||y| for a step to be learnt from
-# A race (see `maximize_batch`) saves half of the evaluations and more. A stricter one, which compares earlier and more
-# often, takes a seventh fewer ticks and misses more maxima (`benchmarks/quality_search.py`).
+# A race (see `maximize_batch`) saves half of the evaluations and more. A stricter one, which compares more often or
+# trusts climbs less, takes up to a seventh fewer ticks and misses more maxima (`benchmarks/quality_search.py`).
 RACE_FROM = 4  # ticks before a climb may be abandoned: earlier its predictions are guesses
 RACE_EVERY = 2  # ticks between two comparisons of all climbs with each other
 HOPE = 1.5  # times its present gain a climb is trusted to rise
@@ -342,7 +342,7 @@ def _is_finite(value: Floats, grad: Floats, movable: Bools | bool) -> Bools:
     # A sum is finite only if all its terms are; where finite terms overflow, the point is of no use either.
     sums = np.add.reduce(grad, axis=1, where=movable)
     sums += value
-    return np.isfinite(sums)
+    return np.asarray(np.isfinite(sums))
 
 
 def _metric(lengths: Floats | None, d: int) -> Floats:
