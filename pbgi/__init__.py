@@ -10,7 +10,7 @@ from pbgi.lazy import names_from
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from pbgi.constraint import AtLeast, AtMost
+    from pbgi.constraints.constraint import AtLeast, AtMost
     from pbgi.cost import KnownCost, LearnedCost, UniformCost
     from pbgi.errors import (
         BrokenFunctionError,
@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from pbgi.settings import Settings
     from pbgi.space import Space
     from pbgi.stopping import BudgetSpent, GittinsStop, MaxTrials, StopReason
+    from pbgi.warm_start import WarmStart
 
 _HOMES = {
-    "constraint": ("AtLeast", "AtMost"),
+    "constraints.constraint": ("AtLeast", "AtMost"),
     "cost": ("KnownCost", "LearnedCost", "UniformCost"),
     "errors": (
         "BrokenFunctionError",
@@ -60,6 +61,7 @@ _HOMES = {
     "settings": ("Settings",),
     "space": ("Space",),
     "stopping": ("BudgetSpent", "GittinsStop", "MaxTrials", "StopReason"),
+    "warm_start": ("WarmStart",),
 }
 
 __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
@@ -102,6 +104,7 @@ __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
     "UniformCost",
     "UnknownArgumentError",
     "UnknownTrialError",
+    "WarmStart",
     "gittins_index",
     "gittins_index_and_grad",
     "inverse_log_h",

@@ -15,7 +15,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from pbgi.arrays import Floats
-from pbgi.constraint import beyond_limits
+from pbgi.constraints.constraint import beyond_limits
 from pbgi.cost import least_costs
 from pbgi.fitting import cost_notes, fit_costs, fit_outcomes, fit_values
 from pbgi.history import TrialState

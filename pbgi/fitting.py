@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pbgi.arrays import Floats
-from pbgi.constraint import margins
+from pbgi.constraints.constraint import margins
+from pbgi.constraints.feasibility import Feasibility, OutcomeModel, one_of_each
 from pbgi.cost import CostModel, LearnedCost, UniformCost
-from pbgi.feasibility import Feasibility, OutcomeModel, one_of_each
 from pbgi.gp.algebra import rounded
 from pbgi.gp.config import GPConfig
 from pbgi.gp.warp import IDENTITY, Warp, fit_warp

@@ -7,6 +7,7 @@ is a function of (seed, number of trials): so the same history gives the same su
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import overload
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from pbgi.checks import check_outcomes, check_value, refuse_unknown_arguments, require_count
 from pbgi.choice import Choice, choose, nothing_left_message, snapshot_of, stop_reason, undisturbed
-from pbgi.constraint import ConditionStatus, Constraints, statuses
+from pbgi.constraints.constraint import ConditionStatus, Constraints, statuses
 from pbgi.cost import Cost
 from pbgi.display.notebook import heading, params_table
 from pbgi.display.wording import number, plural, short
@@ -33,6 +34,7 @@ from pbgi.snapshot import cost_of
 from pbgi.space import Space
 from pbgi.state import RunState, mean
 from pbgi.stopping import StopReason, StopRule
+from pbgi.warm_start import WarmStart
 
 
 class Optimizer:
@@ -84,7 +86,15 @@ class Optimizer:
         self._set_up(space if isinstance(space, Space) else Space(space), direction, settings, ())
 
     @classmethod
-    def of(cls, space: Space, direction: str, settings: Settings, trials: Iterable[Trial] = ()) -> "Optimizer":
+    def of(
+        cls,
+        space: Space,
+        direction: str,
+        settings: Settings,
+        trials: Iterable[Trial] = (),
+        *,
+        known: WarmStart | Iterable[Trial] = (),
+    ) -> "Optimizer":
         """The optimizer that these trials, held elsewhere, are the history of: in a study, in a file.
 
         Args:
@@ -92,12 +102,16 @@ class Optimizer:
             direction: "minimize" or "maximize".
             settings: What else it is told.
             trials: The history: trials with the numbers 0, 1, 2, ... and points of the space.
+            known: Trials of an earlier run, of another space perhaps: those that fit are added to the history as
+                observations from elsewhere, which inform and are not charged. A `WarmStart` says more of how they fit.
 
         Raises:
             InvalidInputError: A number or a point is another.
         """
+        warm, own = known if isinstance(known, WarmStart) else WarmStart(known), tuple(trials)
+        added = (replace(trial, number=len(own) + i) for i, trial in enumerate(warm.fitting(space)))
         optimizer = cls.__new__(cls)
-        optimizer._set_up(space, direction, settings, trials)
+        optimizer._set_up(space, direction, settings, (*own, *added))
         return optimizer
 
     def _set_up(self, space: Space, direction: str, settings: Settings, trials: Iterable[Trial]) -> None:

@@ -23,8 +23,8 @@ from pbgi.acquisition import (
 from pbgi.arrays import Floats
 from pbgi.best_point import best_point
 from pbgi.checks import checks_arguments, require_positive, set_fields
+from pbgi.constraints.feasibility import IfFeasible, WhereLikely
 from pbgi.errors import InvalidInputError
-from pbgi.feasibility import IfFeasible, WhereLikely
 from pbgi.notes import COST_SCALE, INDEX, INITIAL_COST_SCALE
 from pbgi.search import Acquisition, SearchResult
 from pbgi.snapshot import Proposal, Snapshot, cost_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pbgi.checks import checks_arguments, require_count, require_positive, set_fields
-from pbgi.constraint import CONDITIONS, Constraints, checked_constraints
+from pbgi.constraints.constraint import CONDITIONS, Constraints, checked_constraints
 from pbgi.cost import Cost, KnownCost, LearnedCost, UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.gp.config import GammaPrior, GPConfig, Hyperparameters, LogNormalPrior

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from pbgi.arrays import Floats, Ints
+from pbgi.constraints.feasibility import Feasibility
 from pbgi.cost import WARINESS, CostModel
 from pbgi.cost.success import PerSuccess, Success, fit_success
-from pbgi.feasibility import Feasibility
 from pbgi.gp.warp import IDENTITY, Warp
 from pbgi.history import Trial, TrialState
 from pbgi.model import Model

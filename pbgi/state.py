@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pbgi.arrays import Floats
-from pbgi.constraint import is_feasible
+from pbgi.constraints.constraint import is_feasible
 from pbgi.cost import WARINESS, Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.history import History, Trial, TrialState, in_state, total_charged, total_reserved

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pbgi.constraint import Constraints
+from pbgi.constraints.constraint import Constraints
 from pbgi.cost import KnownCost
 from pbgi.policy import PBGI, POLICIES, Policy
 from pbgi.serialization import from_plain, require_fields, to_plain
