@@ -9,7 +9,8 @@ prefix_sum.py          sums of log distribution functions over the first boxes o
 quadrature.py          integration over many panels at once
 """
 
-from pbgi.pandora.boxes import Box, Game, Opening, Solution, solve
+from pbgi.pandora.boxes import Box, Solution, solve
+from pbgi.pandora.game import Game, Opening
 from pbgi.pandora.rewards import Discrete, Gaussian
 
 __all__ = ["Box", "Discrete", "Game", "Gaussian", "Opening", "Solution", "solve"]
