@@ -22,7 +22,7 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +34,8 @@ from pbgi.errors import InvalidInputError
 from pbgi.pandora.budget import BudgetSearch
 from pbgi.pandora.game import Game, Opening
 from pbgi.pandora.rewards import Rewards, as_reward, finite_vector
+from pbgi.pandora.staged import MarkovBox, StagedBox
+from pbgi.pandora.staged_solution import StagedSolution, solve_staged
 from pbgi.pandora.weitzman import Rule, expected_net, rule_at
 
 
@@ -141,30 +143,47 @@ class Solution:
         return known
 
 
+@overload
+def solve(boxes: Sequence[Box], *, cost_scale: float | None = None, budget: float | None = None) -> Solution: ...
+
+
+@overload
+def solve(
+    boxes: Sequence[Box | StagedBox | MarkovBox], *, cost_scale: float | None = None, budget: float | None = None
+) -> Solution | StagedSolution: ...
+
+
 @refuse_unknown_arguments
-def solve(boxes: Sequence[Box], *, cost_scale: float | None = None, budget: float | None = None) -> Solution:
+def solve(
+    boxes: Sequence[Box | StagedBox | MarkovBox], *, cost_scale: float | None = None, budget: float | None = None
+) -> Solution | StagedSolution:
     """The optimal policy for a set of boxes.
 
     Args:
-        boxes: At least one `Box`; prizes are independent of each other.
+        boxes: At least one `Box`, `StagedBox` or `MarkovBox`; prizes are independent of each other.
         cost_scale: How much prize one unit of cost is worth (1 if nothing is given): maximize the expected best prize
             minus cost_scale times the expected cost.
         budget: Instead, maximize the expected best prize while the expected cost is at most this.
 
     Returns:
-        The policy with its exact value and spend.
+        The policy with its exact value and spend: a `StagedSolution` if a box has stages.
 
     Raises:
         InvalidInputError: No boxes, both or a nonpositive `cost_scale` or `budget`, or a budget below the cheapest box.
     """
     boxes = _checked_boxes(boxes)
+    if budget is not None and cost_scale is not None:
+        raise InvalidInputError(f"give cost_scale or budget, not both; got {cost_scale} and {budget}")
+    if not all(isinstance(box, Box) for box in boxes):
+        for name, value in (("cost_scale", cost_scale), ("budget", budget)):
+            if value is not None:
+                require_positive(name, value)
+        return solve_staged(boxes, cost_scale, budget)
     rewards = Rewards([box.reward for box in boxes])
     costs = np.array([box.expected_cost for box in boxes])
     if budget is None:
         rule = rule_at(rewards, costs, require_positive("cost_scale", 1.0 if cost_scale is None else cost_scale))
         return _solution(boxes, rewards, rule, rule, 0.0)
-    if cost_scale is not None:
-        raise InvalidInputError(f"give cost_scale or budget, not both; got {cost_scale} and {budget}")
     if require_positive("budget", budget) < costs.min():
         raise InvalidInputError(
             f"budget must be at least the cost of the cheapest box, {costs.min():g}, since one box must be opened; "
@@ -173,13 +192,13 @@ def solve(boxes: Sequence[Box], *, cost_scale: float | None = None, budget: floa
     return _solve_budget(boxes, rewards, costs, float(budget))
 
 
-def _checked_boxes(boxes: Sequence[Box]) -> tuple[Box, ...]:
+def _checked_boxes(boxes: Sequence[Any]) -> tuple[Any, ...]:
     boxes = tuple(boxes)
     if not boxes:
         raise InvalidInputError("boxes must hold at least one box; got none")
     for i, box in enumerate(boxes):
-        if not isinstance(box, Box):
-            raise InvalidInputError(f"boxes must be Box(reward, cost); number {i} is {box!r}")
+        if not isinstance(box, Box | StagedBox | MarkovBox):
+            raise InvalidInputError(f"boxes must be Box(reward, cost), StagedBox or MarkovBox; number {i} is {box!r}")
     return boxes
 
 
