@@ -63,16 +63,19 @@ def draw(path: Path) -> None:
         kept - solve([StagedBox(0.0, STDS[design][k:], COSTS[k:])], cost_scale=COST_SCALE).indices[0] for k in range(3)
     ]
     rng = np.random.default_rng(STORY_SEED)
-    spent = np.concatenate([[0.0], np.cumsum(COSTS)])
+    stages = np.arange(4)
     for _ in range(60):
         mean = MEANS[design] + np.concatenate([[0.0], np.cumsum(STDS[design] * rng.standard_normal(3))])
         given_up = np.flatnonzero(mean[:3] < bounds)
         end = int(given_up[0]) if given_up.size else 3
         color = blue if end == 3 else grey
-        paths.plot(spent[: end + 1], mean[: end + 1], color=color, lw=1.2 if end == 3 else 0.8)
-        paths.plot(spent[end], mean[end], "o" if end == 3 else "x", color=color, ms=4)
-    paths.plot(spent[:3], bounds, "v-", color=orange, label="below: given up")
+        paths.plot(stages[: end + 1], mean[: end + 1], color=color, lw=1.2 if end == 3 else 0.8)
+        paths.plot(stages[end], mean[end], "o" if end == 3 else "x", color=color, ms=4)
+    paths.plot(stages[:3], bounds, "v-", color=orange, label="below: given up")
     paths.axhline(kept, color="black", ls=":", lw=1, label="in hand")
+    paths.set_xticks(
+        stages, ["nothing yet", *(f"{name}\nfor {cost:.0f}" for name, cost in zip(STAGES, COSTS, strict=True))]
+    )
     paths.set(xlabel="paid for this design", ylabel="expected value", title="Few designs are paid to the end")
     paths.legend(frameon=False, loc="lower right")
     budgets = np.linspace(40.0, 200.0, 9)
