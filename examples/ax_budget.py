@@ -17,7 +17,7 @@ try:
     from ax.api.configs import RangeParameterConfig
     from ax.utils.common.logger import set_ax_logger_levels
 except ImportError:
-    sys.exit("This example needs Ax: pip install 'pbgi[ax]'")
+    sys.exit("This example needs Ax: pip install ax-platform")
 
 from pbgi.integrations.ax import generation_strategy
 

@@ -47,7 +47,7 @@ try:
         train_test_split,
     )
 except ImportError:
-    sys.exit("The comparison needs scikit-learn and matplotlib: pip install 'pbgi[demo]'")
+    sys.exit("The comparison needs scikit-learn and matplotlib: pip install scikit-learn matplotlib")
 
 from pbgi.integrations.sklearn import GittinsSearchCV
 

@@ -5,7 +5,7 @@ and long ones, and a point of waste (in percent) is worth money. There is no bud
 to stop.
 
     python examples/cost_per_sample.py --euro-per-point 20
-    python examples/cost_per_sample.py --out demo-output          with a picture; needs pip install "pbgi[plot]"
+    python examples/cost_per_sample.py --out demo-output          with a picture; needs Matplotlib
 """
 
 import argparse

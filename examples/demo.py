@@ -47,7 +47,7 @@ try:
     from sklearn.model_selection import StratifiedKFold, train_test_split
     from sklearn.neural_network import MLPClassifier
 except ImportError:
-    sys.exit("The demo needs scikit-learn and matplotlib: pip install 'pbgi[demo]'")
+    sys.exit("The demo needs scikit-learn and matplotlib: pip install scikit-learn matplotlib")
 
 SPACE: dict[str, BaseDistribution] = {
     "batch_size": IntDistribution(4, 256, log=True),

@@ -2,7 +2,7 @@
 
     python examples/draw_simulators.py --out demo-output
 
-Needs `pip install "pbgi[problems,plot]"`.
+Needs `pip install 'gymnasium[box2d]' matplotlib`.
 """
 
 import argparse
@@ -151,7 +151,7 @@ def main() -> None:
         robot_pushing()
         new_environment()
     except ImportError as error:
-        sys.exit(f'{error}\nThis example needs: pip install "pbgi[problems,plot]"')
+        sys.exit(f"{error}\nThis example needs: pip install 'gymnasium[box2d]' matplotlib")
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 

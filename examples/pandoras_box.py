@@ -66,28 +66,37 @@ def draw(budgets: np.ndarray, solutions: list[Solution], path: Path) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    blue, orange, grey = "#0072B2", "#D55E00", "#666666"  # apart for color-blind readers too
-    figure, (value, spend) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
-    strengths = [s.value for s in solutions]
-    value.plot(budgets, strengths, color=blue, lw=2.5, label="expected strength")
-    chosen = solve(boxes(), budget=BUDGET)
+    from pbgi.report import palette
+
+    strengths, chosen = [s.value for s in solutions], solve(boxes(), budget=BUDGET)
     tangent = chosen.value + chosen.cost_scale * (budgets - BUDGET)
-    value.plot(budgets, tangent, color=orange, ls="--", lw=1.5, label=f"what a euro buys at {BUDGET:.0f} euro")
-    value.plot(BUDGET, chosen.value, "o", color=orange, ms=7)
-    value.set(xlabel="budget (euro)", ylabel="expected strength (MPa)", title="More money buys less and less")
-    value.set_ylim(min(strengths) - 1, max(strengths) + 2)
-    value.legend(frameon=False, loc="lower right")
-    spend.plot(budgets, budgets, color=grey, ls=":", lw=1.5, label="the whole budget")
-    spend.plot(budgets, [s.spend for s in solutions], color=blue, lw=2.5, label="expected spend")
-    net = spend.twinx()
-    net.plot(budgets, [s.net for s in solutions], color=orange, lw=2, label="net value (right)")
-    net.set_ylabel("strength minus the worth of what was spent (MPa)", color=orange)
-    spend.set(xlabel="budget (euro)", ylabel="euro", title="Spent to the last euro, until looking further is pointless")
-    lines = [*spend.get_lines(), *net.get_lines()]
-    spend.legend(lines, [str(line.get_label()) for line in lines], frameon=False, loc="upper left")
-    for axes in (value, spend, net):
-        axes.spines["top"].set_visible(False)
-    figure.savefig(path, dpi=130)
+    net = [s.value - chosen.cost_scale * s.spend for s in solutions]
+    with mpl.rc_context(palette.MATPLOTLIB):
+        figure, (value, spend) = plt.subplots(1, 2, figsize=(11, 4.2), width_ratios=(1.15, 1), layout="constrained")
+        value.plot(budgets, strengths, color=palette.BLUE)
+        value.plot(budgets, tangent, color=palette.VERMILLION, ls="--", lw=1.5)
+        value.plot(budgets, net, color=palette.GREEN, ls="-.", lw=1.5)
+        value.plot(BUDGET, chosen.value, "o", color=palette.VERMILLION, ms=7)
+        value.set(xlabel="budget (euro)", ylabel="strength (MPa)", title="More money buys less and less")
+        value.set(xlim=(0, budgets[-1]), ylim=(min(net) - 1, max(strengths) + 2))
+        words = f"what a euro buys\nat {BUDGET:.0f} euro"
+        value.text(BUDGET + 40, chosen.value - 0.5, words, color=palette.VERMILLION, va="top")
+        ends = [
+            (strengths[-1], "expected\nstrength", palette.BLUE),
+            (net[-1], "less what the\nmoney is worth", palette.GREEN),
+        ]
+        palette.label_ends(value, ends, gap=0.15)
+        spend.plot(budgets, budgets, color=palette.GREY, ls=":", lw=1.5)
+        spend.plot(budgets, [s.spend for s in solutions], color=palette.BLUE)
+        spend.set(xlabel="budget (euro)", ylabel="euro", xlim=(0, budgets[-1]), ylim=(0, budgets[-1]))
+        spend.set_title("Spent to the last euro, until more is pointless")
+        ends = [
+            (budgets[-1], "the whole\nbudget", palette.GREY),
+            (solutions[-1].spend, "expected\nspend", palette.BLUE),
+        ]
+        palette.label_ends(spend, ends, gap=0.15)
+        figure.savefig(path, dpi=130)
+        plt.close(figure)
 
 
 def main() -> None:

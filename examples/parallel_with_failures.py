@@ -5,7 +5,7 @@ reason at all. Jobs run side by side; the next one starts the moment one ends. A
 file. Half-way the program pretends to be killed: jobs that are under way are lost. It then starts again from the file.
 
     python examples/parallel_with_failures.py --workers 4 --budget 3
-    python examples/parallel_with_failures.py --out demo-output       with a picture; needs pip install "pbgi[plot]"
+    python examples/parallel_with_failures.py --out demo-output       with a picture; needs Matplotlib
 """
 
 import argparse

@@ -25,7 +25,7 @@ try:
     import ray
     from ray import tune
 except ImportError:
-    sys.exit("This example needs Ray Tune: pip install 'pbgi[ray]'")
+    sys.exit("This example needs Ray Tune: pip install 'ray[tune]'")
 
 from pbgi.integrations.ray import PBGISearch, PBGIStopper
 

@@ -19,7 +19,7 @@ try:
     from sklearn.model_selection import train_test_split
     from sklearn.pipeline import Pipeline
 except ImportError:
-    sys.exit("This example needs scikit-learn: pip install 'pbgi[sklearn]' or pip install scikit-learn")
+    sys.exit("This example needs scikit-learn: pip install scikit-learn")
 
 from pbgi.integrations.sklearn import GittinsSearchCV
 

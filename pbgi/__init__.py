@@ -10,6 +10,7 @@ from pbgi.lazy import names_from
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from pbgi.constraints.constraint import AtLeast, AtMost
     from pbgi.cost import KnownCost, LearnedCost, UniformCost
     from pbgi.errors import (
         BrokenFunctionError,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     )
     from pbgi.gp import GPConfig
     from pbgi.history import Trial, TrialState
+    from pbgi.importance import Importance
     from pbgi.index import gittins_index, gittins_index_and_grad, inverse_log_h, log_h
     from pbgi.optimizer import Optimizer
     from pbgi.parameter import Categorical, Float, Integer
@@ -32,8 +34,10 @@ if TYPE_CHECKING:
     from pbgi.settings import Settings
     from pbgi.space import Space
     from pbgi.stopping import BudgetSpent, GittinsStop, MaxTrials, StopReason
+    from pbgi.warm_start import WarmStart
 
 _HOMES = {
+    "constraints.constraint": ("AtLeast", "AtMost"),
     "cost": ("KnownCost", "LearnedCost", "UniformCost"),
     "errors": (
         "BrokenFunctionError",
@@ -48,6 +52,7 @@ _HOMES = {
     ),
     "gp": ("GPConfig",),
     "history": ("Trial", "TrialState"),
+    "importance": ("Importance",),
     "index": ("gittins_index", "gittins_index_and_grad", "inverse_log_h", "log_h"),
     "optimizer": ("Optimizer",),
     "parameter": ("Categorical", "Float", "Integer"),
@@ -56,9 +61,12 @@ _HOMES = {
     "settings": ("Settings",),
     "space": ("Space",),
     "stopping": ("BudgetSpent", "GittinsStop", "MaxTrials", "StopReason"),
+    "warm_start": ("WarmStart",),
 }
 
 __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
+    "AtLeast",
+    "AtMost",
     "BrokenFunctionError",
     "BudgetSpent",
     "Categorical",
@@ -67,6 +75,7 @@ __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
     "Float",
     "GPConfig",
     "GittinsStop",
+    "Importance",
     "Integer",
     "InvalidInputError",
     "KnownCost",
@@ -95,6 +104,7 @@ __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
     "UniformCost",
     "UnknownArgumentError",
     "UnknownTrialError",
+    "WarmStart",
     "gittins_index",
     "gittins_index_and_grad",
     "inverse_log_h",

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pbgi.acquisition import Cheapness, Restricted
+from pbgi.acquisition import Cheapness, InBranch, Restricted
 from pbgi.arrays import Floats
 from pbgi.cost import CostModel, fits
 from pbgi.parameter import Parameter, levels_of
@@ -35,6 +35,8 @@ def best_point(
         times_climbs: How many times the usual number of climbs.
     """
     pool = _pool(snapshot, rng, former_maximizers) if pool is None else pool
+    if snapshot.branch and snapshot.space.conditions is not None:
+        acquisition = InBranch(acquisition, snapshot.space.conditions, snapshot.branch)
     if not fits(snapshot.cost, snapshot.space.snap(pool), snapshot.affordable, snapshot.wariness).any():
         pool = np.concatenate([pool, cheap_points(snapshot.space, snapshot.cost, pool, snapshot.excluded, rng)])
     for wary in (True, False) if len(snapshot.failed) else (False,):
@@ -47,6 +49,7 @@ def best_point(
             grids=grids_of(snapshot.space),
             excluded=snapshot.excluded,
             lengths=_lengths(snapshot),
+            activity=snapshot.space.conditions,
         )
         if found.x is not None and math.isfinite(found.value):
             break
@@ -71,7 +74,8 @@ def cheap_points(
     space: Space, cost: CostModel, pool: Floats, excluded: Floats | None, rng: np.random.Generator
 ) -> Floats:
     """The cheapest points there are, with their neighbors: for when a pool holds none that is affordable."""
-    found = search(Cheapness(cost), pool, rng=rng, grids=grids_of(space), excluded=excluded)
+    grids, activity = grids_of(space), space.conditions
+    found = search(Cheapness(cost), pool, rng=rng, grids=grids, excluded=excluded, activity=activity)
     return space.snap(build_pool(space.dimension, rng, n_sobol=0, incumbents=found.X_all[:N_INCUMBENTS]))
 
 
@@ -92,7 +96,7 @@ def _fine_grid(parameter: object) -> FineGrid | None:
 
 def _pool(snapshot: Snapshot, rng: np.random.Generator, former_maximizers: Floats | None) -> Floats:
     d, how = snapshot.space.dimension, snapshot.search
-    best = np.argsort(-snapshot.warped, kind="stable")[:N_INCUMBENTS]
+    best = snapshot.best_first[:N_INCUMBENTS]
     # What earlier searches found is near the best points as a rule.
     incumbents, former = (snapshot.X[best], former_maximizers) if how.near_best else (None, None)
     return build_pool(d, rng, n_sobol=how.n_points(d), incumbents=incumbents, former_maximizers=former)

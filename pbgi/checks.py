@@ -2,7 +2,7 @@
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import wraps
@@ -90,6 +90,21 @@ def check_charge(charge: object, name: str = "charge") -> float | None:
     """
     number = _unwrapped(charge)
     return 0.0 if is_real(number) and number == 0 else check_cost(charge, name)
+
+
+def check_outcomes(outcomes: object, name: str = "constraints") -> dict[str, float]:
+    """Outcomes by name as floats.
+
+    Raises:
+        InvalidInputError: No mapping from names to finite real numbers.
+    """
+    if not isinstance(outcomes, Mapping) or not all(isinstance(key, str) for key in outcomes):
+        raise InvalidInputError(f"{name} must map names of outcomes to numbers; got {outcomes!r}")
+    for key, outcome in outcomes.items():
+        number = _unwrapped(outcome)
+        if not is_real(number) or not math.isfinite(as_float(number)):
+            raise InvalidInputError(f"{name}[{key!r}] must be a finite number; got {outcome!r}")
+    return {key: as_float(_unwrapped(outcome)) for key, outcome in outcomes.items()}
 
 
 def _unwrapped(value: Any) -> object:

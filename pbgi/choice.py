@@ -15,12 +15,14 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from pbgi.arrays import Floats
+from pbgi.constraints.constraint import beyond_limits
 from pbgi.cost import least_costs
-from pbgi.fitting import cost_notes, fit_costs, fit_values
+from pbgi.fitting import cost_notes, fit_costs, fit_outcomes, fit_values
 from pbgi.history import TrialState
 from pbgi.notes import Note
+from pbgi.policy import PBGI, LogEIPC
 from pbgi.snapshot import Proposal, Snapshot, failure_radius
-from pbgi.startup import START_SHARE, start_point
+from pbgi.startup import START_SHARE, neglected_branch, start_point
 from pbgi.state import LAST_SHARE, RunState
 from pbgi.stopping import NothingLeft, Situation, StopReason
 
@@ -53,7 +55,7 @@ def choose(state: RunState) -> Choice:
     if not state.completed:
         return _last_resort(state, seen, excluded, rng)
     snapshot, record = snapshot_of(state, excluded)
-    proposal = settings.policy.propose(snapshot, rng)
+    proposal = _of_neglected_branch(state, snapshot, rng) or settings.policy.propose(snapshot, rng)
     if proposal is None:
         unlimited = math.isinf(snapshot.affordable)
         return Choice(None, {}, NothingLeft.EXHAUSTED) if unlimited else _last_resort(state, seen, excluded, rng)
@@ -73,6 +75,7 @@ def stop_reason(state: RunState, choice: Choice | None) -> StopReason | None:
         sign=state.sign,
         note=choice.note if choice else {},
         nothing_left=choice.nothing_left if choice else None,
+        constraints=state.settings.constraints,
     )
     return state.settings.stop.reason(situation)
 
@@ -87,13 +90,14 @@ def nothing_left_message(state: RunState, choice: Choice) -> str:
 
 def snapshot_of(state: RunState, excluded: Floats | None = None) -> tuple[Snapshot, dict[str, Note]]:
     """What a policy may look at, with models fitted to the trials, and what is to be noted of the fits."""
-    values, cost = fit_values(state), fit_costs(state)
+    values, cost, outcomes = fit_values(state), fit_costs(state), fit_outcomes(state)
+    running, constraints = state.points(state.running), state.settings.constraints
     snapshot = Snapshot(
         space=state.space,
         X=values.X,
         warped=values.warped,
         warp=values.warp,
-        model=values.model.condition_on_pending(state.points(state.running)),
+        model=values.model.condition_on_pending(running),
         cost=cost,
         trials=state.trials,
         sign=state.sign,
@@ -104,8 +108,26 @@ def snapshot_of(state: RunState, excluded: Floats | None = None) -> tuple[Snapsh
         affordable=state.affordable,
         wariness=state.wariness,
         failed_radius=np.array([failure_radius(t, len(state.trials)) for t in state.failed]),
+        feasibility=outcomes.feasibility and outcomes.feasibility.condition_on_pending(running),
+        beyond=beyond_limits(constraints, values.seen) if constraints else None,
+        feasible=frozenset(trial.number for trial in state.feasible) if constraints else None,
     )
-    return snapshot, {**values.notes, **cost_notes(state, cost)}
+    return snapshot, {**values.notes, **cost_notes(state, cost), **outcomes.notes}
+
+
+def _of_neglected_branch(state: RunState, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+    """What promises most per cost in a branch that has been neglected, as if there were no other branch.
+
+    Not where an exchange rate says what a trial is worth.
+    """
+    conditions = state.space.conditions
+    if conditions is None or isinstance(state.settings.policy, PBGI):
+        return None
+    done = [trial for trial in state.trials if trial.state is not TrialState.INTERRUPTED]
+    typical = state.typical_cost or 1.0  # of trials that cost nothing: observations from elsewhere
+    charges = np.array([trial.charged or trial.reserved or typical for trial in done])
+    branch = neglected_branch(conditions, state.points(done), charges)
+    return LogEIPC().propose(replace(snapshot, branch=branch), rng) if branch else None
 
 
 # Where the models have no say ----------------------------------------------------------------------------------------

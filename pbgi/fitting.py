@@ -10,13 +10,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pbgi.arrays import Floats
+from pbgi.constraints.constraint import margins
+from pbgi.constraints.feasibility import Feasibility, OutcomeModel, one_of_each
 from pbgi.cost import CostModel, LearnedCost, UniformCost
 from pbgi.gp.algebra import rounded
 from pbgi.gp.config import GPConfig
 from pbgi.gp.warp import IDENTITY, Warp, fit_warp
 from pbgi.history import Trial
 from pbgi.model import MOST_VALUES, Model, fit_model, last_hyperparameters, last_number, seen_by_model, to_note
-from pbgi.notes import COST_MODEL, COST_MODEL_SIZE, VALUE_MODEL, VALUE_MODEL_SIZE, Note
+from pbgi.notes import (
+    COST_MODEL,
+    COST_MODEL_SIZE,
+    VALUE_MODEL,
+    VALUE_MODEL_SIZE,
+    Note,
+    outcome_model,
+    outcome_model_size,
+)
 from pbgi.state import RunState
 
 # From so many values on the model is fitted anew only when there are this many times as many as at its last fit, or
@@ -31,13 +41,15 @@ class FittedValues:
     """What is believed of values; larger is better.
 
     Attributes:
-        X: (n, d) Points that the model has seen.
+        seen: Trials that the model has seen.
+        X: (n, d) Their points.
         warped: (n,) Their values as the model has seen them.
         warp: How values became that.
         model: What it makes of them.
         notes: What the next fit wants to know.
     """
 
+    seen: tuple[Trial, ...]
     X: Floats
     warped: Floats
     warp: Warp
@@ -62,9 +74,8 @@ def fit_values(state: RunState) -> FittedValues:
     model = fit_model(kind, X, warped, categorical=state.space.categorical, start=start)
     found = to_note(model.hyperparameters)
     size = float(len(completed) if due else n_fitted)
-    return FittedValues(
-        X, warped, warp, model, {} if found is None else {VALUE_MODEL.name: found, VALUE_MODEL_SIZE.name: size}
-    )
+    notes: dict[str, Note] = {} if found is None else {VALUE_MODEL.name: found, VALUE_MODEL_SIZE.name: size}
+    return FittedValues(seen, X, warped, warp, model, notes)
 
 
 def refit_is_due(values: Floats, n_fitted: int) -> bool:
@@ -99,3 +110,52 @@ def cost_notes(state: RunState, cost: CostModel) -> dict[str, Note]:
     fitted = cost.hyperparameters != last_hyperparameters(state.trials, COST_MODEL, state.space.dimension)
     size = float(len(state.paid)) if fitted else last_number(state.trials, COST_MODEL_SIZE, 0.0)
     return {COST_MODEL.name: found, COST_MODEL_SIZE.name: size}
+
+
+@dataclass(frozen=True, eq=False)
+class FittedOutcomes:
+    """What is believed of the outcomes that conditions are about.
+
+    Attributes:
+        feasibility: How likely points are to keep the conditions; None while no outcome is known.
+        notes: What the next fit wants to know.
+    """
+
+    feasibility: Feasibility | None
+    notes: Mapping[str, Note]
+
+
+def fit_outcomes(state: RunState) -> FittedOutcomes:
+    """Fit a model to each outcome that is told, also by failed trials; outcomes that always move together are one."""
+    constraints = state.settings.constraints
+    told = tuple(trial for trial in state.trials if trial.constraints)[-MOST_VALUES:] if constraints else ()
+    if not constraints or not told:
+        return FittedOutcomes(None, {})
+    known, notes = margins(constraints, told), dict[str, Note]()
+    models = []
+    for name, needed in one_of_each(known).items():
+        there = ~np.isnan(known[name])
+        if there.any():
+            trials = tuple(trial for trial, is_there in zip(told, there, strict=True) if is_there)
+            model, found = _fit_outcome(state, name, trials, known[name][there], needed)
+            models.append(model)
+            notes |= found
+    return FittedOutcomes(Feasibility(tuple(models)) if models else None, notes)
+
+
+def _fit_outcome(
+    state: RunState, name: str, trials: tuple[Trial, ...], margin: Floats, needed: float
+) -> tuple[OutcomeModel, Mapping[str, Note]]:
+    """The model of the margin of one outcome, which must be at least what is needed."""
+    note, size_note = outcome_model(name), outcome_model_size(name)
+    start = last_hyperparameters(state.trials, note, state.space.dimension)
+    n_fitted, n = last_number(state.trials, size_note, 0.0), len(margin)
+    due = start is None or n < MANY_VALUES or n >= VALUE_REFIT * n_fitted
+    config = GPConfig() if due else GPConfig(hyperparameters=start)
+    warp = fit_warp(margin)
+    X, warped = state.points(trials), rounded(warp.to_warped(margin))
+    model = fit_model(config, X, warped, categorical=state.space.categorical, start=start)
+    limit = float(warp.to_warped(np.array([needed]))[0])
+    found = to_note(model.hyperparameters)
+    notes: dict[str, Note] = {} if found is None else {note.name: found, size_note.name: float(n) if due else n_fitted}
+    return OutcomeModel(model, limit), notes

@@ -19,9 +19,11 @@ import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, NoReturn
 
-from pbgi.checks import check_charge, check_cost, check_value, set_fields
+from pbgi.checks import check_charge, check_cost, check_outcomes, check_value, set_fields
+from pbgi.display.notebook import heading, params_table
 from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
 from pbgi.notes import Note
 from pbgi.serialization import Value, plain_value, require_fields
@@ -36,7 +38,10 @@ class TrialState(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+# What is shown of a trial where it is known.
+_TOLD = ("value", "cost", "charge", "predicted_cost", "external", "message")
 WITHOUT_VALUE = (TrialState.FAILED, TrialState.INTERRUPTED)
+NO_OUTCOMES: Mapping[str, float] = MappingProxyType({})
 
 
 class Params(dict[str, Value]):
@@ -69,6 +74,7 @@ class Trial:
         record: What the policy noted when it proposed the point, by name; part of the state of a run.
         charge: What the budget pays for it where that is not its cost: nobody saw what it cost, or it is the last of
             several attempts. Nothing is learned from it.
+        constraints: Outcomes that conditions are about, by name, read-only; one that failed may have some of them.
     """
 
     number: int
@@ -81,6 +87,18 @@ class Trial:
     message: str | None = None
     record: Mapping[str, Note] = field(default_factory=dict, hash=False)
     charge: float | None = None
+    constraints: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    def __repr__(self) -> str:
+        """What is known of it; `record` has the rest."""
+        known = {name: value for name in _TOLD if (value := getattr(self, name)) not in (None, False)}
+        told = "".join(f", {name}={value!r}" for name, value in known.items())
+        return f"Trial({self.number}, {dict(self.params)!r}, {self.state.value}{told})"
+
+    def _repr_html_(self) -> str:
+        """For a notebook."""
+        known = {name: value for name in _TOLD if (value := getattr(self, name)) not in (None, False)}
+        return heading(f"Trial {self.number}, {self.state.value}") + params_table({**self.params, **known})
 
     def __post_init__(self) -> None:
         where = f"trial {self.number}"
@@ -92,6 +110,7 @@ class Trial:
             predicted_cost=check_cost(self.predicted_cost, f"predicted_cost of {where}"),
             record=_check_record(f"record of {where}", self.record),
             charge=check_charge(self.charge, f"charge of {where}"),
+            constraints=check_outcomes(self.constraints, f"constraints of {where}"),
         )
         _require_consistent(where, self)
 
@@ -182,15 +201,29 @@ class History:
         notes = _check_record("record", record or {})
         return self._put(Trial(len(self), checked, TrialState.RUNNING, predicted_cost=predicted_cost, record=notes))
 
-    def add_external(self, params: Mapping[str, Value], value: float, cost: float | None = None) -> Trial:
+    def add_external(
+        self,
+        params: Mapping[str, Value],
+        value: float,
+        cost: float | None = None,
+        constraints: Mapping[str, float] = NO_OUTCOMES,
+    ) -> Trial:
         """Record an observation from elsewhere; one without a finite value is recorded as failed."""
         checked, value, cost = _check_params("params", params), check_value(value), check_cost(cost)
-        if math.isfinite(value):
-            return self._put(Trial(len(self), checked, TrialState.COMPLETE, value, cost, external=True))
-        message = _not_finite(value)
-        return self._put(Trial(len(self), checked, TrialState.FAILED, cost=cost, external=True, message=message))
+        good, number = math.isfinite(value), len(self)
+        state, message = (TrialState.COMPLETE, None) if good else (TrialState.FAILED, _not_finite(value))
+        told = value if good else None
+        trial = Trial(number, checked, state, told, cost, external=True, message=message, constraints=constraints)
+        return self._put(trial)
 
-    def complete(self, number: int, value: float, cost: float | None = None, charge: float | None = None) -> Trial:
+    def complete(
+        self,
+        number: int,
+        value: float,
+        cost: float | None = None,
+        charge: float | None = None,
+        constraints: Mapping[str, float] = NO_OUTCOMES,
+    ) -> Trial:
         """Record the outcome of a trial; a value that is NaN or infinite fails the trial.
 
         Args:
@@ -198,6 +231,7 @@ class History:
             value: The outcome, a real number.
             cost: What it cost, positive and finite, or None: not known.
             charge: What the budget pays for it, if that is not its cost; not negative.
+            constraints: Outcomes that conditions are about, by name.
 
         Returns:
             The finished trial; if it was finished with this value and this cost before, as it was.
@@ -209,20 +243,33 @@ class History:
         """
         trial, value, cost, charge = self.trial(number), check_value(value), check_cost(cost), check_charge(charge)
         if not math.isfinite(value):
-            return self.fail(number, cost, _not_finite(value), charge)
+            return self.fail(number, cost, _not_finite(value), charge, constraints)
         if cost is None and charge is None and trial.state in WITHOUT_VALUE:
             charge = trial.charged  # what was charged when it was given up
-        outcome = replace(trial, state=TrialState.COMPLETE, value=value, cost=cost, charge=charge, message=None)
+        outcome = replace(
+            trial,
+            state=TrialState.COMPLETE,
+            value=value,
+            cost=cost,
+            charge=charge,
+            message=None,
+            constraints=constraints,
+        )
         return self._finish(trial, outcome)
 
     def fail(
-        self, number: int, cost: float | None = None, message: str | None = None, charge: float | None = None
+        self,
+        number: int,
+        cost: float | None = None,
+        message: str | None = None,
+        charge: float | None = None,
+        constraints: Mapping[str, float] = NO_OUTCOMES,
     ) -> Trial:
-        """Record that a trial ended without a value.
+        """End a trial without a value.
 
         Arguments, result and errors are those of `complete`. Of two messages for one failure the first stays.
         """
-        return self._end_without_value(TrialState.FAILED, number, cost, message, charge)
+        return self._end_without_value(TrialState.FAILED, number, cost, message, charge, constraints)
 
     def interrupt(
         self, number: int, cost: float | None = None, message: str | None = None, charge: float | None = None
@@ -235,7 +282,7 @@ class History:
 
     def to_plain(self) -> dict[str, Any]:
         """The history as plain JSON values."""
-        return {"trials": [asdict(t) | {"params": dict(t.params), "state": t.state.value} for t in self._trials]}
+        return {"trials": [_plain(trial) for trial in self._trials]}
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> "History":
@@ -270,12 +317,20 @@ class History:
         return trial
 
     def _end_without_value(
-        self, state: TrialState, number: int, cost: float | None, message: str | None, charge: float | None
+        self,
+        state: TrialState,
+        number: int,
+        cost: float | None,
+        message: str | None,
+        charge: float | None,
+        constraints: Mapping[str, float] = NO_OUTCOMES,
     ) -> Trial:
         trial, cost, charge = self.trial(number), check_cost(cost), check_charge(charge)
         if message is not None and not isinstance(message, str):
             raise InvalidInputError(f"message must be a str or None; got {message!r}")
-        outcome = replace(trial, state=state, value=None, cost=cost, charge=charge, message=message)
+        outcome = replace(
+            trial, state=state, value=None, cost=cost, charge=charge, message=message, constraints=constraints
+        )
         return self._finish(trial, outcome)
 
     def _finish(self, trial: Trial, outcome: Trial) -> Trial:
@@ -304,7 +359,7 @@ def total_reserved(trials: Iterable[Trial]) -> float:
 
 
 def _said(trial: Trial) -> tuple[object, ...]:
-    return trial.state, trial.value, trial.cost
+    return trial.state, trial.value, trial.cost, trial.constraints
 
 
 # Rules for what is noted ---------------------------------------------------------------------------------------------
@@ -332,7 +387,8 @@ def _not_finite(value: float) -> str:
 
 
 def _outcome(trial: Trial) -> str:
-    return f"{trial.state.value} with value={trial.value!r}, cost={trial.cost!r}"
+    others = f", constraints={dict(trial.constraints)!r}" if trial.constraints else ""
+    return f"{trial.state.value} with value={trial.value!r}, cost={trial.cost!r}{others}"
 
 
 def _total(costs: Iterable[float]) -> float:
@@ -340,6 +396,11 @@ def _total(costs: Iterable[float]) -> float:
         return math.fsum(costs)
     except OverflowError:
         return math.inf
+
+
+def _plain(trial: Trial) -> dict[str, Any]:
+    own = {"params": dict(trial.params), "state": trial.state.value, "constraints": dict(trial.constraints)}
+    return asdict(trial) | own
 
 
 # Reading -----------------------------------------------------------------------------------------------------------
@@ -350,7 +411,8 @@ FIELDS = tuple(f.name for f in fields(Trial))
 def _read(position: int, entry: Any) -> Trial:
     """The trial at a position of the list, every field checked."""
     if isinstance(entry, Mapping):
-        entry = {"charge": None, **entry}  # what was written before there were charges has none
+        # What was written before there were charges and conditions has none.
+        entry = {"charge": None, "constraints": {}, **entry}
     require_fields(f"trials[{position}]", entry, FIELDS)
     _require_position(position, entry["number"])
     if entry["state"] not in [state.value for state in TrialState]:
@@ -374,6 +436,7 @@ def _require_consistent(where: str, trial: Trial) -> None:
         "value": (has_value if complete else trial.value is None, "a finite number if complete, else null"),
         "cost": (not running or trial.cost is None, "null while running"),
         "charge": (not running or trial.charge is None, "null while running"),
+        "constraints": (not running or not trial.constraints, "empty while running"),
         "external": (type(trial.external) is bool and not (running and trial.external), "a bool, false while running"),
         "message": (trial.message is None or said, "null, or a str if it ended without a value"),
     }

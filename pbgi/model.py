@@ -92,11 +92,16 @@ def to_note(hyperparameters: Hyperparameters | None) -> list[float] | None:
     return [*hyperparameters.length_scales, hyperparameters.output_scale, hyperparameters.noise]
 
 
+def length_of_note(dimension: int) -> int:
+    """How many numbers `to_note` makes of hyperparameters."""
+    return dimension + 2
+
+
 def last_hyperparameters(trials: tuple[Trial, ...], note: ListNote, dimension: int) -> Hyperparameters | None:
     """The hyperparameters noted by the latest trial that has them."""
     for trial in reversed(trials):
         numbers = note.of(trial)
-        if numbers is not None and len(numbers) == dimension + 2:
+        if numbers is not None and len(numbers) == length_of_note(dimension):
             return Hyperparameters(tuple(numbers[:dimension]), numbers[dimension], numbers[dimension + 1])
     return None
 

@@ -53,5 +53,17 @@ WORTH_POINT = ListNote("worth_x")
 # Of the fits: hyperparameters (length scales, output scale, noise), and how many trials they were fitted to.
 VALUE_MODEL, COST_MODEL = ListNote("value_model"), ListNote("cost_model")
 VALUE_MODEL_SIZE, COST_MODEL_SIZE = NumberNote("value_model_size"), NumberNote("cost_model_size")
+
+
+def outcome_model(name: str) -> ListNote:
+    """The hyperparameters of the model of an outcome that a condition is about."""
+    return ListNote(f"outcome_model.{name}")
+
+
+def outcome_model_size(name: str) -> NumberNote:
+    """How many outcomes it was fitted to."""
+    return NumberNote(f"outcome_model_size.{name}")
+
+
 # Of a policy that looks several steps ahead: its path, point after point, and what it may cost.
 PATH, WINDOW = ListNote("path"), NumberNote("window")

@@ -5,18 +5,25 @@ hyperparameters) and what the policy must remember is in the records of the tria
 is a function of (seed, number of trials): so the same history gives the same suggestion, bit for bit, in any process.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import overload
 
 import numpy as np
 
-from pbgi.checks import refuse_unknown_arguments, require_count
+from pbgi.checks import check_outcomes, check_value, refuse_unknown_arguments, require_count
 from pbgi.choice import Choice, choose, nothing_left_message, snapshot_of, stop_reason, undisturbed
+from pbgi.constraints.constraint import ConditionStatus, Constraints, statuses
 from pbgi.cost import Cost
+from pbgi.display.notebook import heading, params_table
+from pbgi.display.wording import number, plural, short
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
 from pbgi.fitting import fit_costs
 from pbgi.gp.config import GPConfig
-from pbgi.history import WITHOUT_VALUE, History, Trial
+from pbgi.history import NO_OUTCOMES, WITHOUT_VALUE, History, Trial
+from pbgi.importance import Importance, importance_of
 from pbgi.model import ModelKind
 from pbgi.parameter import Parameter
 from pbgi.policy import Policy
@@ -27,6 +34,7 @@ from pbgi.snapshot import cost_of
 from pbgi.space import Space
 from pbgi.state import RunState, mean
 from pbgi.stopping import StopReason, StopRule
+from pbgi.warm_start import WarmStart
 
 
 class Optimizer:
@@ -46,6 +54,8 @@ class Optimizer:
             three and enough to try every choice (the paper's 2 (d + 1) where the run may end because no trial is worth
             its price), and fewer if they would take more than a quarter of the budget.
         seed: Random seed. Drawn from the operating system if not given.
+        constraints: Names of outcomes with the conditions that they must keep, `AtMost(limit)` or `AtLeast(limit)`.
+            Every trial with a value must tell them, and only trials that keep all of them count as good.
     """
 
     @refuse_unknown_arguments
@@ -61,6 +71,7 @@ class Optimizer:
         model: GPConfig | ModelKind | None = None,
         n_startup_trials: int | None = None,
         seed: int | None = None,
+        constraints: Constraints | None = None,
     ) -> None:
         settings = Settings(
             cost=cost,
@@ -70,11 +81,20 @@ class Optimizer:
             model=model,  # type: ignore[arg-type]
             n_startup_trials=n_startup_trials,
             seed=seed,  # type: ignore[arg-type]
+            constraints=constraints,
         )
         self._set_up(space if isinstance(space, Space) else Space(space), direction, settings, ())
 
     @classmethod
-    def of(cls, space: Space, direction: str, settings: Settings, trials: Iterable[Trial] = ()) -> "Optimizer":
+    def of(
+        cls,
+        space: Space,
+        direction: str,
+        settings: Settings,
+        trials: Iterable[Trial] = (),
+        *,
+        known: WarmStart | Iterable[Trial] = (),
+    ) -> "Optimizer":
         """The optimizer that these trials, held elsewhere, are the history of: in a study, in a file.
 
         Args:
@@ -82,12 +102,16 @@ class Optimizer:
             direction: "minimize" or "maximize".
             settings: What else it is told.
             trials: The history: trials with the numbers 0, 1, 2, ... and points of the space.
+            known: Trials of an earlier run, of another space perhaps: those that fit are added to the history as
+                observations from elsewhere, which inform and are not charged. A `WarmStart` says more of how they fit.
 
         Raises:
             InvalidInputError: A number or a point is another.
         """
+        warm, own = known if isinstance(known, WarmStart) else WarmStart(known), tuple(trials)
+        added = (replace(trial, number=len(own) + i) for i, trial in enumerate(warm.fitting(space)))
         optimizer = cls.__new__(cls)
-        optimizer._set_up(space, direction, settings, trials)
+        optimizer._set_up(space, direction, settings, (*own, *added))
         return optimizer
 
     def _set_up(self, space: Space, direction: str, settings: Settings, trials: Iterable[Trial]) -> None:
@@ -160,6 +184,7 @@ class Optimizer:
         *,
         cost: float | None = None,
         charge: float | None = None,
+        constraints: Mapping[str, float] = NO_OUTCOMES,
     ) -> Trial:
         """Record the value of a trial, and what it cost.
 
@@ -170,15 +195,17 @@ class Optimizer:
             cost: What it cost: an observation that the cost model learns from.
             charge: What the budget pays for it, where that is not its cost: nobody saw what it cost, or attempts that
                 failed came before. Nothing is learned from it.
+            constraints: The outcomes that conditions are about, by name.
 
         Returns:
             The finished trial. Telling the same again changes nothing. A trial that ended without a value, because it
             was given up, say, takes one that comes late.
         """
+        outcomes = self._checked_outcomes(constraints, value)
         if isinstance(trial, Mapping):
             if charge is not None:
                 raise InvalidInputError(f"charge must be None for an observation from elsewhere; got {charge!r}")
-            return self._history.add_external(self._space.check(trial), value, cost)
+            return self._history.add_external(self._space.check(trial), value, cost, outcomes)
         own = self._own(trial)
         unpaid = cost is None and charge is None and own.state not in WITHOUT_VALUE
         if unpaid and self._settings.must_tell_cost:
@@ -186,18 +213,41 @@ class Optimizer:
                 f"cost must be told, since the budget counts it; got cost=None for trial {own.number}; "
                 "with cost=UniformCost() the budget is a number of trials"
             )
-        return self._history.complete(own.number, value, cost, charge)
+        return self._history.complete(own.number, value, cost, charge, outcomes)
+
+    def _checked_outcomes(self, told: Mapping[str, float], value: float | None) -> Mapping[str, float]:
+        """The outcomes, if they are those of the conditions: all of them where there is a value."""
+        outcomes, wanted = check_outcomes(told), self._settings.constraints or {}
+        unknown = [name for name in outcomes if name not in wanted]
+        if unknown:
+            there = f"there are {', '.join(map(repr, wanted))}" if wanted else "there are no conditions"
+            raise InvalidInputError(
+                f"constraints must be outcomes that conditions are about; {there}; got {unknown[0]!r}"
+            )
+        missing = [name for name in wanted if name not in outcomes]
+        if missing and value is not None and math.isfinite(check_value(value)):
+            raise InvalidInputError(
+                f"constraints must have the outcome {missing[0]!r}, which a condition is about; got {dict(told)!r}"
+            )
+        return outcomes
 
     @refuse_unknown_arguments
     def fail(
-        self, trial: Trial | int, *, cost: float | None = None, message: str | None = None, charge: float | None = None
+        self,
+        trial: Trial | int,
+        *,
+        cost: float | None = None,
+        message: str | None = None,
+        charge: float | None = None,
+        constraints: Mapping[str, float] = NO_OUTCOMES,
     ) -> Trial:
         """Record that a trial ended without a value.
 
         It is charged all the same: the charge, else the cost, else what was expected. None of them is taken for an
-        observation of what a success costs.
+        observation of what a success costs. Outcomes that conditions are about may be known all the same.
         """
-        return self._end_without_value(self._history.fail, trial, cost, message, charge)
+        outcomes = self._checked_outcomes(constraints, None)
+        return self._end_without_value(partial(self._history.fail, constraints=outcomes), trial, cost, message, charge)
 
     @refuse_unknown_arguments
     def interrupt(
@@ -283,7 +333,7 @@ class Optimizer:
 
     @property
     def best(self) -> Trial | None:
-        """The completed trial with the best value; the first of equals; None if there is none."""
+        """The completed trial with the best value that keeps all conditions; the first of equals; None if none does."""
         return self._state.best
 
     @property
@@ -300,7 +350,12 @@ class Optimizer:
             return Recommendation(best, best.value, best.value, best.value)
         with undisturbed():
             snapshot, _ = snapshot_of(state)
-            return recommend(snapshot, state.completed, state.points(state.completed), best)
+            return recommend(snapshot, state.feasible, state.points(state.feasible), best)
+
+    @property
+    def conditions(self) -> tuple[ConditionStatus, ...]:
+        """How the conditions on outcomes stand: how many trials break each, and which one binds."""
+        return statuses(self._settings.constraints, self.trials, self.best)
 
     @property
     def budget(self) -> float | None:
@@ -343,14 +398,44 @@ class Optimizer:
             InvalidInputError: A point is not in the space, no trial has completed yet, or no parameter varies.
         """
         X = np.array([self._space.to_unit(self._space.check(point)) for point in points])
-        if not self._history.completed or not self._space.dimension:
-            known = f"{len(self._history.completed)} completed trials, {self._space.dimension} parameters that vary"
-            raise InvalidInputError(
-                f"predict() needs at least one completed trial and one parameter that varies; got {known}"
-            )
+        self._require_a_model("predict")
         with undisturbed():
             snapshot, _ = snapshot_of(self._state)
             return predict(snapshot, X.reshape(len(points), self._space.dimension))
+
+    def importance(self) -> tuple[Importance, ...]:
+        """How much of what the objective does goes with each parameter that varies, with intervals.
+
+        Raises:
+            InvalidInputError: No trial has completed yet, or no parameter varies.
+        """
+        self._require_a_model("importance")
+        with undisturbed():
+            return importance_of(snapshot_of(self._state)[0])
+
+    def _require_a_model(self, asked: str) -> None:
+        if not self._history.completed or not self._space.dimension:
+            known = f"{len(self._history.completed)} completed trials, {self._space.dimension} parameters that vary"
+            raise InvalidInputError(
+                f"{asked}() needs at least one completed trial and one parameter that varies; got {known}"
+            )
+
+    def __repr__(self) -> str:
+        return f"Optimizer({self._standing()})"
+
+    def _repr_html_(self) -> str:
+        """For a notebook."""
+        shown = self._space._repr_html_() if self.best is None else params_table(self.best.params)
+        return heading(f"Optimizer: {self._standing()}") + shown
+
+    def _standing(self) -> str:
+        """Where the run stands, in a line."""
+        best = self.best
+        said = [f"{self._direction}, {plural(len(self.trials), 'trial')}"]
+        said += [] if best is None else [f"best {short(best.value)} in trial {best.number}"]
+        said += [f"spent {number(self.spent)}" + ("" if self.budget is None else f" of {number(self.budget)}")]
+        said += [f"{number(self.reserved)} reserved"] if self.reserved else []
+        return ", ".join(said)
 
     # Saving ----------------------------------------------------------------------------------------------------------
 

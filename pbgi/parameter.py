@@ -18,7 +18,7 @@ which is about what a coordinate in [0, 1] can hold: its own spacing, near 1, is
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from pbgi.arrays import Floats
 from pbgi.checks import as_float, checks_arguments, is_real, refuse_unknown_arguments, set_fields, unboxed
+from pbgi.condition import checked_when
 from pbgi.errors import InvalidInputError
 from pbgi.serialization import Value, plain_value
 
@@ -48,15 +49,18 @@ class Float:
         high: Upper bound; finite, not below `low`.
         log: Search on a logarithmic scale.
         step: Distance between neighbors, if only low, low + step, ..., high are wanted; not with `log`.
+        when: Parents with the values under which this parameter exists, `{"model": "svm"}` or
+            `{"model": ["svm", "tree"]}`; all must hold. By default it always exists.
     """
 
     low: float
     high: float
     log: bool = field(default=False, kw_only=True)
     step: float | None = field(default=None, kw_only=True)
+    when: Mapping[str, Any] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        set_fields(self, low=_real("low", self.low), high=_real("high", self.high))
+        set_fields(self, low=_real("low", self.low), high=_real("high", self.high), when=checked_when(self.when))
         _require_bounds(self.low, self.high, self.log)
         if self.step is not None:
             set_fields(self, step=_real("step", self.step))
@@ -79,7 +83,8 @@ class Float:
         steps = as_float((self.high - self.low) / self.step)
         if not steps < MAX_LEVELS:
             raise InvalidInputError(f"a Float may have at most 2**40 steps; got step={self.step!r}; drop it")
-        if abs(steps - round(steps)) > STEP_ROUNDING:
+        # A step far beyond the range is no whole number of them either, however near to zero the share is.
+        if abs(steps - round(steps)) > STEP_ROUNDING or (round(steps) == 0 and self.high > self.low):
             got = f"got low={self.low!r}, high={self.high!r}, step={self.step!r}"
             fits = f"the largest high that fits is {self._at_level(math.floor(steps))!r}"
             raise InvalidInputError(f"high - low must be a whole number of steps; {got}; {fits}")
@@ -209,16 +214,19 @@ class Integer(Discrete):
         high: Highest value; an int, a whole number of steps above `low`.
         log: Search on a logarithmic scale.
         step: Distance between neighbors; a positive int.
+        when: Parents with the values under which this parameter exists, `{"model": "svm"}` or
+            `{"model": ["svm", "tree"]}`; all must hold. By default it always exists.
     """
 
     low: int
     high: int
     log: bool = field(default=False, kw_only=True)
     step: int = field(default=1, kw_only=True)
+    when: Mapping[str, Any] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         low, high, step = _integer("low", self.low), _integer("high", self.high), _integer("step", self.step)
-        set_fields(self, low=low, high=high, step=step)
+        set_fields(self, low=low, high=high, step=step, when=checked_when(self.when))
         _require_bounds(low, high, self.log)
         if step < 1:
             raise InvalidInputError(f"step must be at least 1; got {step}")
@@ -271,19 +279,23 @@ class Categorical(Discrete):
     Attributes:
         choices: A list or tuple of distinct str, int, float, bool or None. 1, 1.0 and True are not distinct. A set is
             refused: its order may change from run to run.
+        when: Parents with the values under which this parameter exists, `{"model": "svm"}` or
+            `{"model": ["svm", "tree"]}`; all must hold. By default it always exists.
     """
 
     choices: tuple[Value, ...]
+    when: Mapping[str, Any] | None = None
 
     @refuse_unknown_arguments
-    def __init__(self, choices: Sequence[Value]) -> None:
+    def __init__(self, choices: Sequence[Value], *, when: Mapping[str, Any] | None = None) -> None:
         if isinstance(choices, np.ndarray):
             choices = choices.tolist()
         if isinstance(choices, str | bytes) or not isinstance(choices, Sequence):
             raise InvalidInputError(f"choices must be a list or tuple; got {choices!r}; write [...]")
         if not choices:
             raise InvalidInputError(f"choices must not be empty; got {choices!r}; give at least one")
-        set_fields(self, choices=tuple(plain_value("each choice", choice) for choice in choices))
+        choices = tuple(plain_value("each choice", choice) for choice in choices)
+        set_fields(self, choices=choices, when=checked_when(when))
         seen: dict[Value, Value] = {}
         for choice in self.choices:
             if choice in seen:
@@ -320,10 +332,12 @@ class Categorical(Discrete):
 
     def __eq__(self, other: object) -> bool:
         # Choices of one value and different types are different choices, which the tuples would not see.
-        return isinstance(other, Categorical) and list(self._positions) == list(other._positions)
+        if not isinstance(other, Categorical):
+            return False
+        return list(self._positions) == list(other._positions) and self.when == other.when
 
     def __hash__(self) -> int:
-        return hash(tuple(self._positions))
+        return hash((tuple(self._positions), self.when))
 
 
 Parameter: TypeAlias = Float | Integer | Categorical

@@ -23,6 +23,7 @@ from pbgi.acquisition import (
 from pbgi.arrays import Floats
 from pbgi.best_point import best_point
 from pbgi.checks import checks_arguments, require_positive, set_fields
+from pbgi.constraints.feasibility import IfFeasible, WhereLikely
 from pbgi.errors import InvalidInputError
 from pbgi.notes import COST_SCALE, INDEX, INITIAL_COST_SCALE
 from pbgi.search import Acquisition, SearchResult
@@ -115,7 +116,9 @@ class PBGID:
         """The point of highest index at the current rate."""
         initial = self._given(snapshot)
         # Values all alike say nothing of the unit of the objective: a rate found among them is not kept.
-        is_noted = initial is not None or bool(snapshot.warped.max() > snapshot.warped.min())
+        # Nor is one without a best value, which is that of a feasible point.
+        differ = bool(snapshot.warped.max() > snapshot.warped.min())
+        is_noted = initial is not None or (differ and snapshot.has_incumbent)
         initial = self._found(snapshot, rng) if initial is None else initial
         if initial is None:
             return None
@@ -152,7 +155,7 @@ class PBGID:
             value = snapshot.value_of(trial)
             if value is None:
                 continue
-            best = max(best, value)
+            best = max(best, value) if snapshot.counts(trial) else best
             index = INDEX.of(trial)
             fired += INITIAL_COST_SCALE.of(trial) is not None and index is not None and index < best
         return fired
@@ -222,7 +225,8 @@ class UCB:
         """The point of highest mean + sqrt(b_t) std, b_t = 2 log(d t^2 pi^2 / (6 * 0.1)) / 5, t = spent + 1."""
         t, d = snapshot.spent + 1.0, snapshot.space.dimension
         schedule = 0.4 * math.log(d * t * t * math.pi**2 / (6.0 * UCB_CONFIDENCE))
-        return _propose_best(snapshot, UpperConfidenceBound(snapshot.model, math.sqrt(schedule)), rng)
+        bound = UpperConfidenceBound(snapshot.model, math.sqrt(schedule))
+        return _propose_best(snapshot, _where_likely(snapshot, bound), rng)
 
 
 @checks_arguments
@@ -232,7 +236,7 @@ class Thompson:
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The maximizer of a draw."""
-        path = PathValue(snapshot.model.sample_path(rng))
+        path = _where_likely(snapshot, PathValue(snapshot.model.sample_path(rng)))
         # A draw has many more peaks than a closed-form function of the posterior.
         return _proposal(snapshot, best_point(snapshot, path, rng, times_climbs=PATH_CLIMBS))
 
@@ -256,8 +260,14 @@ class _Flat:
         return np.zeros(len(X)), np.zeros(X.shape)
 
 
-def _log_ei(snapshot: Snapshot, cost_power: float) -> LogExpectedImprovement:
-    return LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_warped, cost_power)
+def _log_ei(snapshot: Snapshot, cost_power: float) -> Acquisition:
+    """Of an improvement that keeps the conditions, however little the cost counts."""
+    log_ei = LogExpectedImprovement(snapshot.model, snapshot.cost_per_value, snapshot.best_warped, cost_power)
+    return log_ei if snapshot.feasibility is None else IfFeasible(log_ei, snapshot.feasibility)
+
+
+def _where_likely(snapshot: Snapshot, of: Acquisition) -> Acquisition:
+    return of if snapshot.feasibility is None else WhereLikely(of, snapshot.feasibility)
 
 
 POLICIES: tuple[type, ...] = (PBGI, PBGID, LogEI, LogEIPC, LogEICC, EI, EIPC, UCB, Thompson, RandomSearch)

@@ -23,12 +23,14 @@ class Prediction:
         low: (m,) The lower end of an 80 % interval of each value, noise not included.
         high: (m,) Its upper end.
         cost: (m,) Expected costs; one each while nothing is known of costs.
+        chance: (m,) How likely all conditions on outcomes are kept; one each without conditions.
     """
 
     median: Floats
     low: Floats
     high: Floats
     cost: Floats
+    chance: Floats
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Recommendation:
     Under noise the best value that was told is a lucky one more often than not. Without noise this is that trial.
 
     Attributes:
-        trial: A completed trial.
+        trial: A completed trial that keeps all conditions.
         median: The value believed to lie there, noise not included, in the units of the values told.
         low: The lower end of an 80 % interval of that value.
         high: Its upper end.
@@ -56,7 +58,9 @@ def predict(snapshot: Snapshot, X: Floats) -> Prediction:
     quantiles = (snapshot.warp.to_values(mean + z * std) for z in (0.0, -INTERVAL_Z, INTERVAL_Z))
     median, *ends = (snapshot.sign * quantile for quantile in quantiles)
     low, high = np.sort(ends, axis=0)
-    return Prediction(median, low, high, np.exp(snapshot.cost.log_moment(X, 1.0)))
+    feasibility = snapshot.feasibility
+    chance = np.ones(len(X)) if feasibility is None else np.exp(feasibility.log_chance(X))
+    return Prediction(median, low, high, np.exp(snapshot.cost.log_moment(X, 1.0)), chance)
 
 
 def recommend(snapshot: Snapshot, completed: Sequence[Trial], X: Floats, best: Trial) -> Recommendation:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pbgi.checks import checks_arguments, require_count, require_positive, set_fields
+from pbgi.constraints.constraint import CONDITIONS, Constraints, checked_constraints
 from pbgi.cost import Cost, KnownCost, LearnedCost, UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.gp.config import GammaPrior, GPConfig, Hyperparameters, LogNormalPrior
@@ -39,6 +40,7 @@ class Settings:
     model: GPConfig | ModelKind = None  # type: ignore[assignment]
     n_startup_trials: int | None = None
     seed: int = None  # type: ignore[assignment]
+    constraints: Constraints | None = None
 
     def __post_init__(self) -> None:
         _require_methods("cost", self.cost, "fit")
@@ -53,7 +55,9 @@ class Settings:
         if self.n_startup_trials is not None:
             set_fields(self, n_startup_trials=require_count("n_startup_trials", self.n_startup_trials, zero=True))
         set_fields(self, budget=budget, policy=policy, stop=_stop_rule(self.stop, policy, budget), model=model)
-        set_fields(self, seed=_checked_seed(self.seed))
+        set_fields(self, seed=_checked_seed(self.seed), constraints=checked_constraints(self.constraints))
+        if self.constraints and getattr(policy, "ignores_constraints", False):
+            raise InvalidInputError(f"{type(policy).__name__} weighs no conditions; got constraints={self.constraints}")
 
     @property
     def budget_holds(self) -> bool:
@@ -90,6 +94,7 @@ class Settings:
             "model": to_plain(self.model) if isinstance(self.model, GPConfig) else _to_be_given(self.model),
             "n_startup_trials": self.n_startup_trials,
             "seed": self.seed,
+            "constraints": conditions_to_plain(self.constraints),
         }
 
     @property
@@ -114,8 +119,9 @@ class Settings:
             "policy": _given_or_read("policy", data["policy"], policy, POLICIES),
             "stop": from_plain("stop", data["stop"], STOP_RULES),
             "model": _given_or_read("model", data["model"], model, configs),
+            "constraints": conditions_from_plain(data.get("constraints")),
         }
-        return cls(**{name: data[name] for name in FIELDS} | read)
+        return cls(**{name: data[name] for name in FIELDS if name not in read} | read)
 
 
 FIELDS = tuple(field.name for field in fields(Settings))
@@ -159,6 +165,18 @@ def _to_be_given(value: Any) -> dict[str, Any]:
 def _cost_to_plain(cost: Any) -> Any:
     holds_function = isinstance(cost, KnownCost) or (isinstance(cost, LearnedCost) and cost.known_factor is not None)
     return _to_be_given(cost) if holds_function else to_plain(cost)
+
+
+def conditions_to_plain(constraints: Constraints | None) -> dict[str, Any] | None:
+    """Conditions as JSON; null without any."""
+    return None if constraints is None else {name: to_plain(condition) for name, condition in constraints.items()}
+
+
+def conditions_from_plain(data: Any) -> Any:
+    """What `conditions_to_plain` wrote; what is no mapping is refused where settings are made."""
+    if not isinstance(data, Mapping):
+        return data
+    return {name: from_plain(f"constraints[{name!r}]", condition, CONDITIONS) for name, condition in data.items()}
 
 
 def _given_or_read(name: str, data: Any, given: Any, classes: tuple[type, ...]) -> Any:

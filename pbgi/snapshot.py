@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from pbgi.arrays import Floats
+import numpy as np
+
+from pbgi.arrays import Floats, Ints
+from pbgi.constraints.feasibility import Feasibility
 from pbgi.cost import WARINESS, CostModel
+from pbgi.cost.success import PerSuccess, Success, fit_success
 from pbgi.gp.warp import IDENTITY, Warp
 from pbgi.history import Trial, TrialState
 from pbgi.model import Model
 from pbgi.notes import Note
 from pbgi.search import Search
 from pbgi.space import Space
-from pbgi.success import PerSuccess, Success, fit_success
 
 # Around a point that has just failed nothing is tried this close, in every coordinate, while anything else is left. The
 # distance halves with every FAILURE_MEMORY trials: the border of a failing region may hold the best point of all.
@@ -47,6 +50,10 @@ class Snapshot:
         warp: The map between values and what the model sees of them.
         wariness: How many deviations above its median a cost must be affordable.
         search: How the best point is looked for.
+        branch: What the first parents must have decided, by position; only points of that branch may be proposed.
+        feasibility: How likely points are to keep the conditions on outcomes; None without conditions.
+        beyond: (n,) How far completed points are beyond the conditions, 0 for feasible ones; None without conditions.
+        feasible: Numbers of the trials that keep all conditions; None without conditions.
     """
 
     space: Space
@@ -65,6 +72,10 @@ class Snapshot:
     warp: Warp = IDENTITY
     wariness: float = WARINESS
     search: Search = ENGINE_SEARCH
+    branch: tuple[int, ...] = ()
+    feasibility: Feasibility | None = None
+    beyond: Floats | None = None
+    feasible: frozenset[int] | None = None
 
     @cached_property
     def success(self) -> Success | None:
@@ -72,14 +83,41 @@ class Snapshot:
         return fit_success(self.space, self.X, self.failed)
 
     @cached_property
-    def price(self) -> CostModel:
-        """What a point costs per success: what acquisition functions weigh, where some trials fail."""
+    def cost_per_value(self) -> CostModel:
+        """What a point costs per trial with a value, where some trials fail."""
         return self.cost if self.success is None else PerSuccess(self.cost, self.success)
 
     @cached_property
+    def price(self) -> CostModel:
+        """What a point costs per success, a value that counts: what acquisition functions weigh."""
+        return self.cost_per_value if self.feasibility is None else PerSuccess(self.cost_per_value, self.feasibility)
+
+    @property
+    def has_incumbent(self) -> bool:
+        """Whether a feasible point has been seen."""
+        return self.beyond is None or bool((self.beyond == 0.0).any())
+
+    @cached_property
     def best_warped(self) -> float:
-        """The largest value seen, as the model sees it."""
-        return float(self.warped.max())
+        """The largest value seen of a feasible point, in the branch if there is one, as the model sees it.
+
+        While there is none it is the least value seen: any feasible point is then worth what it is better than that.
+        """
+        counts = np.ones(len(self.warped), dtype=np.bool_) if self.beyond is None else self.beyond == 0.0
+        if self.branch and self.space.conditions is not None:
+            counts = counts & self.space.conditions.is_in(self.branch, self.X)
+        return float(self.warped[counts].max() if counts.any() else self.warped.min())
+
+    @property
+    def best_first(self) -> Ints:
+        """The positions of completed points: feasible ones by value, then the others by how near they are to it."""
+        if self.beyond is None:
+            return np.argsort(-self.warped, kind="stable")
+        return np.lexsort((-self.warped, self.beyond))
+
+    def counts(self, trial: Trial) -> bool:
+        """Whether the value of a completed trial counts: conditions are kept."""
+        return self.feasible is None or trial.number in self.feasible
 
     def value_of(self, trial: Trial) -> float | None:
         """The value of a completed trial, larger is better; None for others."""

@@ -7,7 +7,7 @@ other parameter is one coordinate of the unit cube, as `pbgi.parameter` says.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -18,6 +18,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from pbgi.arrays import Bools, Floats
 from pbgi.checks import set_fields, unboxed
+from pbgi.condition import (
+    ABSENT_CATEGORY,
+    ABSENT_NUMBER,
+    MOST_PARENT_LEVELS,
+    Child,
+    Conditions,
+    Parent,
+    checked_when,
+    ordered,
+)
+from pbgi.display.notebook import table
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter, levels_of
 from pbgi.serialization import Value, plain_value, require_fields
@@ -47,21 +58,25 @@ class Space:
     Attributes:
         parameters: The same, read-only.
         names: All names, in order.
+        order: All names, parents before what depends on them.
         coordinates: The names that move, in order: the columns of the unit cube.
         dimension: Number of coordinates.
         grids: Per coordinate the values it may take, rising, or None: it is continuous, or a number of more than
             MAX_GRID levels, to be rounded by `snap`.
         categorical: Per coordinate, whether it is categorical; shape (d,).
         n_points: Number of distinct points, `math.inf` if a Float without a step moves.
+        conditions: Which parameters are active where; None if all of them are everywhere. Points have the active ones.
     """
 
     parameters: Mapping[str, Parameter | Value]
     names: tuple[str, ...]
+    order: tuple[str, ...]
     coordinates: tuple[str, ...]
     dimension: int
     grids: tuple[Floats | None, ...]
     categorical: Bools
     n_points: float
+    conditions: Conditions | None
     _all: dict[str, Parameter]
     _moving: tuple[Parameter, ...]
 
@@ -72,23 +87,64 @@ class Space:
         checked = {_name(name): _parameter(name, value) for name, value in parameters.items()}
         every = {name: p if isinstance(p, Parameter) else Categorical([p]) for name, p in checked.items()}
         moving = {name: p for name, p in every.items() if p.n_levels > 1}
-        finite = all(levels_of(p) is not None for p in moving.values())
         set_fields(self, parameters=MappingProxyType(checked), names=tuple(checked), coordinates=tuple(moving))
         set_fields(self, dimension=len(moving), grids=tuple(map(_grid, moving.values())))
         set_fields(self, categorical=np.array([isinstance(p, Categorical) for p in moving.values()], dtype=bool))
-        set_fields(self, n_points=math.prod(int(p.n_levels) for p in moving.values()) if finite else math.inf)
         set_fields(self, _all=every, _moving=tuple(moving.values()))
         self.categorical.setflags(write=False)
+        order = ordered({name: checked_when(p.when) for name, p in every.items()})
+        set_fields(self, order=tuple(order), conditions=_conditions(order, every, self.coordinates))
+        set_fields(self, n_points=self._count(lambda p: p.n_levels))
+
+    def _count(self, n_levels: Callable[[Parameter], float]) -> float:
+        """Number of distinct points, if parameters have so many values."""
+        counted = {name: n_levels(self._all[name]) for name in self.order}
+        if math.inf in counted.values():
+            return math.inf
+        whole = {name: int(n) for name, n in counted.items()}
+        return math.prod(whole.values()) if self.conditions is None else self.conditions.count(whole)
+
+    @cached_property
+    def n_branches(self) -> int:
+        """In how many ways parameters that others depend on can be decided; 1 without conditions."""
+        parents = {} if self.conditions is None else self.conditions.parents
+        counted = {name: parents[name].levels.n_levels if name in parents else 1 for name in self.order}
+        return 1 if self.conditions is None else self.conditions.count(counted)
 
     def check(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """A clean copy of a point: every parameter, in order, as a builtin.
+        """A clean copy of a point: every active parameter, in order, as a builtin.
 
         Raises:
-            InvalidInputError: A name is missing or unknown, or a value breaks the rule of its parameter.
+            InvalidInputError: A name is missing, unknown or that of a parameter which is not active, or a value breaks
+                the rule of its parameter.
         """
+        if self.conditions is not None:
+            return self._check_active(params)
         if not isinstance(params, Mapping) or params.keys() != self._all.keys():
             require_fields("params", params, self.names)
         return {name: p.check(params[name], f"parameter {name!r}") for name, p in self._all.items()}
+
+    def _check_active(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        if not isinstance(params, Mapping):
+            raise InvalidInputError(f"params must be a mapping of names to values; got {params!r}")
+        unknown = [name for name in params if name not in self._all]
+        if unknown:
+            rule = f"params may have {', '.join(map(repr, self.names))}"
+            raise InvalidInputError(f"{rule}; unknown: {', '.join(map(repr, unknown))}")
+        checked: dict[str, Any] = {}
+        for name in self.order:
+            p, when = self._all[name], checked_when(self._all[name].when)
+            if not self.exists(name, checked):
+                if name in params:
+                    got = ", ".join(f"{parent}={checked[parent]!r}" for parent in when or () if parent in checked)
+                    rule = f"parameter {name!r} exists only where {when}"
+                    raise InvalidInputError(f"{rule}; got {name}={params[name]!r} with {got or 'none of them'}")
+            elif name not in params:
+                where = "" if when is None else f" where {when}"
+                raise InvalidInputError(f"parameter {name!r} must be given{where}; got {dict(params)!r}")
+            else:
+                checked[name] = p.check(params[name], f"parameter {name!r}")
+        return {name: checked[name] for name in self.names if name in checked}
 
     def key(self, params: Mapping[str, Any]) -> tuple[tuple[str, Value], ...]:
         """A hashable identity: equal for two points if and only if they are the same point of this space."""
@@ -104,7 +160,12 @@ class Space:
         checked = [self.check(params) for params in rows]
         X = np.empty((len(checked), self.dimension))
         for j, (name, p) in enumerate(zip(self.coordinates, self._moving, strict=True)):
-            X[:, j] = p.to_unit([params[name] for params in checked])
+            if self.conditions is None or name not in self.conditions.children:
+                X[:, j] = p.to_unit([params[name] for params in checked])
+            else:
+                there = [name in params for params in checked]
+                X[:, j] = self.conditions.children[name].absent
+                X[there, j] = p.to_unit([params[name] for params in checked if name in params])
         return X
 
     def from_unit(self, x: ArrayLike) -> dict[str, Any]:
@@ -114,12 +175,27 @@ class Space:
     def from_unit_many(self, X: ArrayLike) -> list[dict[str, Any]]:
         """The n points at the rows of `X`, of shape (n, d)."""
         columns = [p.from_unit(units) for p, units in self._coordinates_of_all(X)]
-        return [dict(zip(self.names, values, strict=True)) for values in zip(*columns, strict=True)]
+        points = [dict(zip(self.names, values, strict=True)) for values in zip(*columns, strict=True)]
+        if self.conditions is not None:
+            for name, there in self.conditions.active(self._in_cube(X, 2)).items():
+                for i in np.flatnonzero(~there):
+                    del points[i][name]
+        return points
 
     def columns(self, X: ArrayLike) -> dict[str, NDArray[Any]]:
-        """The same by parameter: an array (n,) of values for each name."""
-        columns = [p.column(units) for p, units in self._coordinates_of_all(X)]
-        return dict(zip(self.names, columns, strict=True))
+        """The same by parameter: an array (n,) of values for each name.
+
+        Where a parameter is not active a number is NaN, which makes whole numbers floats, and a choice is None.
+        """
+        columns = {
+            name: p.column(units) for name, (p, units) in zip(self.names, self._coordinates_of_all(X), strict=True)
+        }
+        if self.conditions is not None:
+            for name, there in self.conditions.active(self._in_cube(X, 2)).items():
+                is_number = not isinstance(self._all[name], Categorical)
+                columns[name] = columns[name].astype(np.float64 if is_number else object)
+                columns[name][~there] = np.nan if is_number else None
+        return columns
 
     def _coordinates_of_all(self, X: ArrayLike) -> list[tuple[Parameter, Floats]]:
         """Every parameter, in order, with its coordinates (n,) in the rows of `X`."""
@@ -129,13 +205,31 @@ class Space:
         return [(p, np.ascontiguousarray(units.get(name, still))) for name, p in self._all.items()]
 
     def snap(self, X: ArrayLike) -> Floats:
-        """Unit rows, of shape (..., d), with the discrete coordinates moved to the level whose piece they are in."""
+        """Unit rows, of shape (..., d), with the discrete coordinates moved to the level whose piece they are in.
+
+        Those of parameters that are not active are moved to where they belong.
+        """
         snapped = self._in_cube(X)
         for j, p in enumerate(self._moving):
             levels = levels_of(p)
             if levels is not None:
                 snapped[..., j] = levels.snap(np.ascontiguousarray(snapped[..., j]))
-        return snapped
+        return self.settle(snapped)
+
+    def settle(self, X: Floats) -> Floats:
+        """Unit rows, of shape (..., d), with the coordinates of parameters that are not active where they belong."""
+        if self.conditions is None or not self.dimension:
+            return X
+        return self.conditions.settle(X.reshape(-1, self.dimension)).reshape(X.shape)
+
+    def exists(self, name: str, params: Mapping[str, Any]) -> bool:
+        """Whether a parameter is active, given checked values of those before it in `order` that are."""
+        when = checked_when(self._all[name].when)
+        return when is None or when.holds(params)
+
+    def may_be_absent(self, name: str) -> bool:
+        """Whether some points do not have a parameter."""
+        return self.conditions is not None and name in self.conditions.children
 
     def has_levels(self, name: str) -> bool:
         """Whether a parameter has finitely many values."""
@@ -164,6 +258,10 @@ class Space:
 
     def __repr__(self) -> str:
         return f"Space({dict(self.parameters)!r})"
+
+    def _repr_html_(self) -> str:
+        """For a notebook."""
+        return table(("parameter", "values"), self.parameters.items())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Space, (dict(self.parameters),)  # a read-only mapping does not pickle
@@ -221,7 +319,10 @@ def _write(name: str, value: Parameter | Value) -> dict[str, Any]:
     for kind, (cls, fields) in _KINDS.items():
         if type(value) is cls:
             arguments = {f: getattr(value, f) for f in (*fields, *_given(value))}
-            return {"name": name, "kind": kind} | {f: list(v) if f == "choices" else v for f, v in arguments.items()}
+            condition = checked_when(getattr(value, "when", None))
+            when = {} if condition is None else {"when": condition.to_plain()}
+            plain = {f: list(v) if f == "choices" else v for f, v in arguments.items()}
+            return {"name": name, "kind": kind} | plain | when
     return {"name": name, "kind": "fixed", "value": value}
 
 
@@ -239,6 +340,8 @@ def _read(where: str, entry: object) -> tuple[str, Parameter | Value]:
     fields = ("value",) if kind == "fixed" else _KINDS[kind][1]
     if kind == "float" and "step" in entry:
         fields = (*fields, "step")
+    if kind != "fixed" and "when" in entry:
+        fields = (*fields, "when")
     require_fields(where, entry, ("name", "kind", *fields))
     name = _name(entry["name"])
     if kind == "fixed":
@@ -256,3 +359,41 @@ def _grid(parameter: Parameter) -> Floats | None:
     grid = levels.grid()
     grid.setflags(write=False)
     return grid
+
+
+def _conditions(order: list[str], every: Mapping[str, Parameter], coordinates: tuple[str, ...]) -> Conditions | None:
+    """What the parameters say of when they exist, checked; None if all of them always do."""
+    places = {name: j for j, name in enumerate(coordinates)}
+    children = {
+        name: Child(
+            {parent: _wanted(name, parent, every[parent], values) for parent, values in when.items()},
+            places.get(name),
+            ABSENT_CATEGORY if isinstance(every[name], Categorical) else ABSENT_NUMBER,
+        )
+        for name in order
+        if (when := checked_when(every[name].when)) is not None
+    }
+    needed = {parent for child in children.values() for parent in child.when}
+    parents = {
+        name: Parent(p, places.get(name))
+        for name in order
+        if name in needed and isinstance(p := every[name], Integer | Categorical)
+    }
+    return Conditions(parents, children) if children else None
+
+
+def _wanted(name: str, parent: str, p: Parameter, values: tuple[Value, ...]) -> Bools:
+    """Whether a parameter is there with the first value of its parent, the second, ..."""
+    where = f"when of parameter {name!r}"
+    if isinstance(p, Float):
+        raise InvalidInputError(f"{where} must name an Integer or a Categorical; {parent!r} is {p!r}")
+    if p.n_levels > MOST_PARENT_LEVELS:
+        got = f"{parent!r} has {p.n_levels}"
+        raise InvalidInputError(f"{where} must name a parameter of at most {MOST_PARENT_LEVELS} values; {got}")
+    wanted = np.zeros(p.n_levels, dtype=bool)
+    for value in values:
+        try:
+            wanted[p.positions(p.to_unit([p.check(value, f"{parent!r}")]))] = True
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{where}: {error}") from None
+    return wanted

@@ -5,11 +5,12 @@ A state is a value. The same state gives the same suggestion, bit for bit, in an
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from pbgi.arrays import Floats
+from pbgi.constraints.constraint import is_feasible
 from pbgi.cost import WARINESS, Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.history import History, Trial, TrialState, in_state, total_charged, total_reserved
@@ -84,10 +85,16 @@ class RunState:
         """Trials that say what a success costs: a crash after a second says nothing of what the hours after it cost."""
         return tuple(t for t in self.trials if t.cost is not None and t.value is not None)
 
+    @cached_property
+    def feasible(self) -> tuple[Trial, ...]:
+        """Trials with a value that keep all conditions."""
+        constraints = self.settings.constraints
+        return tuple(t for t in self.completed if is_feasible(t, constraints)) if constraints else self.completed
+
     @property
     def best(self) -> Trial | None:
-        """The completed trial with the best value; the first of equals; None if there is none."""
-        return max(self.completed, key=lambda t: (self.sign * (t.value or 0.0), -t.number), default=None)
+        """The feasible trial with the best value; the first of equals; None if there is none."""
+        return max(self.feasible, key=lambda t: (self.sign * (t.value or 0.0), -t.number), default=None)
 
     # Costs and the budget --------------------------------------------------------------------------------------------
 
@@ -164,6 +171,8 @@ class RunState:
             data = json.loads(text)
         except (TypeError, ValueError) as error:
             raise InvalidInputError(f"text must be what to_json wrote; got {str(text)[:50]!r}: {error}") from None
+        if isinstance(data, Mapping):
+            data = {"constraints": None, **data}  # what was written before there were conditions has none
         require_fields("optimizer", data, ("format", "space", "direction", *FIELDS, "history"))
         if data["format"] != FORMAT:
             raise InvalidInputError(

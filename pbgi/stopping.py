@@ -15,6 +15,7 @@ from pbgi.acquisition import LogExpectedImprovement, UnwarpedIndex
 from pbgi.arrays import Floats
 from pbgi.best_point import best_point
 from pbgi.checks import checks_arguments, require_count, require_positive, set_fields
+from pbgi.constraints.constraint import Constraints, is_feasible
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial
 from pbgi.notes import WORTH, WORTH_INDEX, WORTH_LOG_COST, WORTH_POINT, Note
@@ -52,6 +53,7 @@ class Situation:
         sign: 1 if the user maximizes, else -1.
         note: What the rules noted of the next trial.
         nothing_left: Why there is no next trial, or None if there is one.
+        constraints: Conditions on outcomes, or None.
     """
 
     trials: tuple[Trial, ...]
@@ -61,6 +63,7 @@ class Situation:
     sign: float
     note: Mapping[str, Note]
     nothing_left: NothingLeft | None = None
+    constraints: Constraints | None = None
 
 
 class StopRule(Protocol):
@@ -209,12 +212,16 @@ class GittinsStop(_Combinable):
         if len(asked) < self.patience - 1 or max(recent) > log_scale:
             return None
         values = [situation.sign * t.value for t in situation.trials if t.value is not None]
-        index, best, cost = situation.sign * index, situation.sign * max(values), cost_of(log_cost)
+        kept = [t for t in situation.trials if is_feasible(t, situation.constraints)]
+        # Without a feasible one the least value stands for it, as in the model.
+        best = max((situation.sign * (t.value or 0.0) for t in kept), default=min(values))
+        index, best, cost = situation.sign * index, situation.sign * best, cost_of(log_cost)
         # Of the improvement only what is likely to succeed counts: p EI - cost_scale E[c], with p = cost / price.
         gain = cost_of(log_scale + log_cost) * math.expm1(worth - log_scale)
+        known = "best value" if kept else "worst value, none being feasible"
         message = (
             f"no further trial is worth its price: the most promising one has index {index:g}, which does not beat the "
-            f"best value, {best:g}; it would cost {cost:g} and lose {abs(gain):g} net"
+            f"{known}, {best:g}; it would cost {cost:g} and lose {abs(gain):g} net"
         )
         numbers = {"index": index, "best_value": best, "predicted_cost": cost, "net_gain": gain}
         return StopReason("GittinsStop", message, numbers)

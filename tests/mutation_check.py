@@ -1,16 +1,18 @@
 """Changes each message and each exit code of the command line once, and looks whether a test notices.
 
-    python tests/mutation_check.py                       all files below, all tests of the command line; about an hour
+    python tests/mutation_check.py                       all files, all tests of the command line; about an hour
     python tests/mutation_check.py storage.py tune.py    only these files
 
 A copy of the checkout is made in which every message goes through a function that can change it. A first run of the
 tests, with nothing changed, notes which tests come by which message, also in the processes they start. Then each is
-changed once, and only those tests are run, until one fails. The exit code is 0 if there is none that nobody notices.
+changed once, and only those tests are run, the quick ones first, until one fails. The exit code is 0 if there is none
+that nobody notices.
 """
 
 import argparse
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,22 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FILES = (
-    "command.py",
-    "errors.py",
-    "job.py",
-    "private.py",
-    "processes.py",
-    "report.py",
-    "running.py",
-    "scripts.py",
-    "storage.py",
-    "study.py",
-    "toml_file.py",
-    "tune.py",
-)
-TESTS = [path.relative_to(ROOT) for path in sorted((ROOT / "tests" / "cli").glob("test_*.py"))]
-COPIED = ("pbgi", "tests", "docs", "examples", "pyproject.toml", "README.md")
+FILES = [path.name for path in sorted((ROOT / "pbgi" / "cli").glob("*.py")) if path.name != "__init__.py"]
+TESTS = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests" / "cli").glob("test_*.py"))]
+TIMES = ("-vv", "--durations=0", "--durations-min=0")
+NOT_COPIED = (".*", "__pycache__", "site", "demo-output", "shared")
 SWITCH = '''"""Made by tests/mutation_check.py."""
 import os
 def text(number, said):
@@ -45,7 +35,8 @@ def code(number, value):
 def _reached(number):
     test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
     if test and "MUTANT_NOTES" in os.environ:
-        with open(os.environ["MUTANT_NOTES"], "a") as file:
+        # A file per process: a test may limit how large files get.
+        with open(f"{os.environ['MUTANT_NOTES']}{os.getpid()}", "a") as file:
             file.write(f"{number}\\t{test}\\n")
     return os.environ.get("MUTANT") == str(number)
 '''
@@ -114,9 +105,7 @@ class Switches(ast.NodeTransformer):
 
 def prepare(copy: Path, names: list[str]) -> list[Mutant]:
     """A copy of the checkout with switches in these files."""
-    for name in COPIED:
-        source = ROOT / name
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, copy / name)
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*NOT_COPIED))
     (copy / "pbgi_mutants.py").write_text(SWITCH)
     mutants: list[Mutant] = []
     for name in names:
@@ -128,40 +117,46 @@ def prepare(copy: Path, names: list[str]) -> list[Mutant]:
     return mutants
 
 
-def run(copy: Path, tests: list[str], **variables: str) -> int:
-    """The status of pytest."""
-    line = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", *tests]
+def run(copy: Path, tests: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
+    """What pytest says."""
+    line = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", *TIMES, *tests]
     environment = os.environ | {"PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1"} | variables
     done = subprocess.run(line, cwd=copy, env=environment, capture_output=True, text=True, check=False)
     if "MUTANT" not in variables and done.returncode:
         sys.exit(f"the tests fail with nothing changed:\n{done.stdout[-3000:]}")
-    return done.returncode
+    return done
 
 
-def covering(notes: Path) -> dict[int, list[str]]:
-    """Which tests come by which message, in the order of the tests."""
-    found: dict[int, dict[str, None]] = defaultdict(dict)
-    for line in notes.read_text().splitlines() if notes.exists() else []:
+def quickest_first(said: str) -> dict[str, float]:
+    """The seconds of every test, from what pytest says at its end."""
+    seconds: dict[str, float] = defaultdict(float)
+    for taken, test in re.findall(r"^(\d+\.\d+)s (?:setup|call|teardown) +(.+)$", said, re.MULTILINE):
+        seconds[test] += float(taken)
+    return dict(sorted(seconds.items(), key=lambda item: item[1]))
+
+
+def covering(notes: Path, order: list[str]) -> dict[int, list[str]]:
+    """Which tests come by which message, in this order."""
+    found: dict[int, set[str]] = defaultdict(set)
+    for line in (line for path in notes.parent.glob(f"{notes.name}*") for line in path.read_text().splitlines()):
         number, _, test = line.partition("\t")
-        found[int(number)][test] = None
-    return {number: list(tests) for number, tests in found.items()}
+        found[int(number)].add(test)
+    return {number: [test for test in order if test in tests] for number, tests in found.items()}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", help="files of pbgi/cli; by default those that faults lead to")
-    names = parser.parse_args().files or [name for name in FILES if (ROOT / "pbgi" / "cli" / name).exists()]
-    survivors = []
+    parser.add_argument("files", nargs="*", help="files of pbgi/cli; by default all of them")
+    names = parser.parse_args().files or FILES
+    survivors: list[Mutant] = []
     with tempfile.TemporaryDirectory() as folder:
         copy, notes = Path(folder) / "copy", Path(folder) / "notes"
-        copy.mkdir()
         mutants = prepare(copy, names)
-        everything = [str(path) for path in TESTS]
-        run(copy, everything, MUTANT_NOTES=str(notes))
-        reached = covering(notes)
+        everything = list(quickest_first(run(copy, list(TESTS), MUTANT_NOTES=str(notes)).stdout))
+        reached = covering(notes, everything)
         for number, mutant in enumerate(mutants):
             tests = everything if mutant.at_import else reached.get(number, [])
-            noticed = bool(tests) and run(copy, tests, MUTANT=str(number)) == 1
+            noticed = bool(tests) and run(copy, tests, MUTANT=str(number)).returncode == 1
             verdict = "noticed " if noticed else "MISSED  " if tests else "NO TEST "
             print(f"{verdict}{mutant.where}  {mutant.said}"[:200], flush=True)
             survivors += [] if noticed else [mutant]

@@ -42,8 +42,9 @@ bad_values = [
     np.complex128(1),
 ]
 bad_costs = [0, -1, 0.0, -0.0, math.nan, math.inf, -math.inf, True, "1", [1.0], 1j, np.float64("nan"), np.array([1.0])]
-FIELDS = ["number", "params", "state", "value", "cost", "predicted_cost", "external", "message", "record", "charge"]
-BLANK = dict.fromkeys(FIELDS) | {"record": {}}
+FIELDS = ["number", "params", "state", "value", "cost", "predicted_cost", "external", "message", "record"]
+FIELDS += ["charge", "constraints"]
+BLANK = dict.fromkeys(FIELDS) | {"record": {}, "constraints": {}}
 finite = st.floats(allow_nan=False, allow_infinity=False)
 records = st.dictionaries(st.text(max_size=5), finite | st.lists(finite, max_size=3), max_size=3)
 
@@ -99,12 +100,12 @@ class AgainstDicts(RuleBasedStateMachine):
         record = self.model[number]
         late = record["state"] in ("failed", "interrupted") and outcome["state"] == "complete"
         if record["state"] == "running":
-            record |= outcome
+            record |= {"constraints": {}} | outcome
         elif late and not record["external"]:
             charged = record["predicted_cost"] if record["cost"] is None else record["cost"]
             kept = {"charge": (charged or 0.0) if outcome["cost"] is None else None}
-            record |= outcome | {"message": None} | kept
-        elif any(record[f] != outcome[f] for f in ("state", "value", "cost")):
+            record |= {"constraints": {}} | outcome | {"message": None} | kept
+        elif any(record[f] != outcome.get(f, {}) for f in ("state", "value", "cost", "constraints")):
             self.refused(TrialStateError, call)
             return
         assert call() is self.history.trials[number]
@@ -114,6 +115,12 @@ class AgainstDicts(RuleBasedStateMachine):
         number = self.number(data)
         outcome = {"state": "complete", "value": value, "cost": cost}
         self.end(number, lambda: self.history.complete(number, value, cost), outcome)
+
+    @rule(data=st.data(), value=values, outcomes=st.dictionaries(st.sampled_from("ab"), st.floats(-1e9, 1e9)))
+    def complete_with_outcomes(self, data, value, outcomes):
+        number = self.number(data)
+        outcome = {"state": "complete", "value": value, "cost": 1.0, "constraints": outcomes}
+        self.end(number, lambda: self.history.complete(number, value, 1.0, constraints=outcomes), outcome)
 
     @rule(data=st.data(), value=not_finite, cost=costs)
     def complete_without_a_finite_value(self, data, value, cost):
@@ -142,7 +149,8 @@ class AgainstDicts(RuleBasedStateMachine):
         record = data.draw(st.sampled_from(ended))
         before = self.history.trials
         if record["state"] == "complete":
-            trial = self.history.complete(record["number"], record["value"], record["cost"])
+            told = record["constraints"]
+            trial = self.history.complete(record["number"], record["value"], record["cost"], constraints=told)
         else:
             again = self.history.fail if record["state"] == "failed" else self.history.interrupt
             trial = again(record["number"], record["cost"], "told again")
@@ -156,6 +164,8 @@ class AgainstDicts(RuleBasedStateMachine):
         self.refused(error, self.history.complete, number, value, 1.0)
         self.refused(error, self.history.complete, number, 1.0, cost)
         self.refused(error, self.history.complete, number, math.nan, cost)
+        self.refused(error, self.history.complete, number, 1.0, 1.0, None, {"a": math.inf})
+        self.refused(error, self.history.complete, number, 1.0, 1.0, None, {"a": "fast"})
         self.refused(error, self.history.fail, number, cost)
         self.refused(error, self.history.fail, number, None, 3)
         self.refused(InvalidInputError, self.history.add_running, {}, cost)
@@ -199,7 +209,9 @@ class AgainstDicts(RuleBasedStateMachine):
     def json_holds_all_of_it(self):
         back = through_json(self.history)
         assert back == self.history
-        assert repr(back.trials) == repr(self.history.trials)
+        assert repr(list(map(dataclasses.asdict, back.trials))) == repr(
+            list(map(dataclasses.asdict, self.history.trials))
+        )
         assert (back.spent, back.reserved) == (self.history.spent, self.history.reserved)
 
 
@@ -447,6 +459,7 @@ RUNNING = {
     "message": None,
     "record": {},
     "charge": None,
+    "constraints": {},
 }
 COMPLETE = RUNNING | {"number": 1, "state": "complete", "value": 0.5, "cost": 3.0}
 FAILED = RUNNING | {"number": 2, "state": "failed", "message": "killed"}

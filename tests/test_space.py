@@ -644,6 +644,7 @@ def test_a_space_written_before_there_were_steps_is_read():
 @pytest.mark.parametrize(
     ("make", "said"),
     [
+        (lambda: Float(0.0, 1.0, step=1e308), "high - low must be a whole number of steps; .*that fits is 0.0"),
         (lambda: Float(0.0, 1.0, step=0.3), "high - low must be a whole number of steps; .*that fits is 0.9"),
         (lambda: Float(0.0, 1.0, step=0), "step must be positive; got 0"),
         (lambda: Float(0.1, 1.0, step=0.1, log=True), "log and step do not go together"),

@@ -3,7 +3,7 @@
 Acquisition functions for `optimize_acqf`, a stop rule on a model and a pool, policies for `pbgi.Optimizer` that search
 with BoTorch, and the engine's Gaussian process as a model of BoTorch.
 
-Needs `pip install pbgi[botorch]`. Names are imported when they are first used.
+Needs BoTorch (`pip install botorch`). Names are imported when they are first used.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,8 @@
 """The command line: `pbgi tune | ask | tell | status | best | trials | export | check | report | boxes`.
 
     arguments.py commands.py     what can be typed, and what it does
-    toml_file.py job.py          what a job file says, and how a program gets its parameters
+    toml_file.py job.py job_cost.py  what a job file says
+    placeholders.py              how a program gets its parameters
     command.py processes.py      running a program, what it said, and ending it; the guard; signals
     private.py                   files and passwords that are nobody else's business
     storage.py database.py       an Optuna storage; which faults pass; turns on a database server
@@ -9,7 +10,7 @@
     study.py                     the study of a job: its trials in the storage, and the next one
     tune.py running.py           the loop; trials whose worker died, and a budget of seconds that holds
     scripts.py                   ask, tell and records of trials
-    progress.py                  what people see while it runs
+    progress.py tables.py        what people see while it runs, and of status, best and trials in a terminal
     report.py                    a page about a study, once or as its trials end
     check.py                     what can be read of a damaged storage
     boxes.py                     Pandora's Box in TOML
@@ -17,6 +18,7 @@
 This module imports next to nothing, so that `pbgi --help` comes at once.
 """
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -32,15 +34,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.platform == "win32":  # processes in groups, signals and locks on files are those of POSIX
         print(WINDOWS, file=sys.stderr)
         return 2
-    from pbgi.cli.arguments import parser
-
-    options = parser().parse_args(arguments)
+    _open_closed_streams()
     try:
+        from pbgi.cli.arguments import parser
+
+        options = parser().parse_args(arguments)
         from pbgi.cli.commands import run
 
         return run(options)
+    except SystemExit:  # argparse has said its part
+        try:
+            sys.stdout.flush()
+        except OSError:
+            forget_output()
+        raise
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # whoever read our output has enough; nor shall Python complain when it flushes the rest
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read our output has enough
+        forget_output()
         return 1
+
+
+def forget_output() -> None:
+    """What could not be written is dropped: nor shall Python complain when it flushes the rest."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _open_closed_streams() -> None:
+    """Open those standard streams that the shell has closed (`>&-`).
+
+    Otherwise the next file opened, a database, say, would be the standard output of every program that is run. Standard
+    input has nothing then, messages go nowhere, and a result that cannot be written is an error.
+    """
+    opened = (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY))
+    for number, (name, mode, flags) in enumerate(opened):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, flags), True)  # it gets the lowest number that is free: this one
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))

@@ -21,7 +21,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="pbgi",
         description="Search when trying something costs money or time: spend a budget where it pays.",
-        epilog="Results are JSON on standard output, everything else is on standard error. Exit codes: 0 done, 1 "
+        epilog="Results are JSON on standard output, in a terminal those of status, best and trials are tables; "
+        "everything else is on standard error. Exit codes: 0 done, 1 "
         "nothing found, 2 bad input, 3 storage trouble, 4 nothing left to ask, 130 interrupted, 143 terminated.",
     )
     top.add_argument("--version", action="version", version=f"pbgi {__version__}")
@@ -42,6 +43,16 @@ def _tune(commands: Commands) -> None:
     tune.add_argument("--budget", type=float, help="instead of the job's")
     tune.add_argument("--parallel", type=int, help="instead of the job's")
     tune.add_argument("--reclaim", action="store_true", help="fail trials of other machines silent for ten minutes")
+    tune.add_argument(
+        "--from", dest="earlier", metavar="STUDY", help="an earlier study (.db, URL): it informs, for free"
+    )
+    tune.add_argument("--from-name", metavar="NAME", help="which study, where the earlier storage holds several")
+    tune.add_argument(
+        "--fill", action="append", default=[], metavar="NAME=VALUE", help="of a parameter that --from did not have"
+    )
+    tune.add_argument(
+        "--ignore", action="append", default=[], metavar="NAME", help="a parameter that only --from had, to be left out"
+    )
     tune.add_argument("--quiet", action="store_true", help="say nothing while it runs")
 
 
@@ -58,9 +69,14 @@ def _ask_and_tell(commands: Commands) -> None:
 
 
 def _records(commands: Commands) -> None:
-    _study(_command(commands, "status", "where a study stands: spent, left, best, running"))
-    _study(_command(commands, "best", "the best trial, and the one to choose where values are noisy"))
-    _study(_command(commands, "trials", "all trials"))
+    for name, says in (
+        ("status", "where a study stands: spent, left, best, running"),
+        ("best", "the best trial, and the one to choose where values are noisy"),
+        ("trials", "all trials"),
+    ):
+        shown = _command(commands, name, says)
+        _study(shown)
+        shown.add_argument("--json", action="store_true", help="JSON in a terminal too, as it is when piped")
     export = _command(commands, "export", "all trials as JSON, JSON lines or CSV")
     _study(export)
     export.add_argument("--format", choices=("json", "jsonl", "csv"), default="csv")

@@ -28,14 +28,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pbgi.checks import check_cost, check_value
+from pbgi.checks import check_cost, check_outcomes, check_value
 from pbgi.cli.errors import StartError, shortened
-from pbgi.cli.job import Job, environment_of, filled, names_in, price_of_second, values_of
+from pbgi.cli.job import Job, price_of_second
+from pbgi.cli.placeholders import environment_of, filled, names_in, values_of
 from pbgi.cli.private import for_commands, make_folder, open_private, tail, write_json
 from pbgi.cli.processes import Guard, kill_strays, signal_group
 from pbgi.errors import InvalidInputError
@@ -62,6 +63,7 @@ class Outcome:
         abandoned: Whether it was given up by another process than its own, which may yet come with a result.
         observed: What the attempt that gave the value was seen to cost, where `cost` is only what is charged; 0 for
             nothing.
+        outcomes: What conditions are about, by name; None where it is not known.
     """
 
     value: float | None
@@ -71,24 +73,28 @@ class Outcome:
     overrun: bool = False
     abandoned: bool = False
     observed: float | None = None
+    outcomes: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)
 class Reported:
-    """What was found in a result: a value or why there is none, and a cost where one is reported."""
+    """What was found in a result: a value or why there is none, and a cost and outcomes where they are reported."""
 
     value: float | None
     cost: float | None
     problem: str | None = None
+    outcomes: Mapping[str, float] | None = None
 
 
-def read_result(output: Path, result_file: Path | None, objective: str, cost: str | None) -> Reported:
+def read_result(
+    output: Path, result_file: Path | None, objective: str, cost: str | None, names: Collection[str] = ()
+) -> Reported:
     """The result of a command; what is wrong with it comes back as its problem, never as an exception."""
     source = "the output" if result_file is None else f"the file {result_file.name!r}"
     try:
         if result_file is not None:
-            return _reported(_json_file(result_file), objective, cost)
-        return _reported(result_in(tail(output, MOST_BYTES), objective, cost), objective, cost)
+            return _reported(_json_file(result_file), objective, cost, names)
+        return _reported(result_in(tail(output, MOST_BYTES), objective, cost), objective, cost, names)
     except InvalidInputError as error:
         return Reported(None, None, f"{source}: {shortened(str(error))}")
 
@@ -146,7 +152,7 @@ def _json_file(path: Path) -> Any:
         raise InvalidInputError(f"must be JSON: {error}") from None
 
 
-def _reported(found: Any, objective: str, cost: str | None) -> Reported:
+def _reported(found: Any, objective: str, cost: str | None, names: Collection[str]) -> Reported:
     if not isinstance(found, dict):
         found = {objective: found}
     paid, problem = None, None
@@ -161,9 +167,13 @@ def _reported(found: Any, objective: str, cost: str | None) -> Reported:
         keys = shortened(f"the value must be under the key {objective!r}; got keys {sorted(found)}")
         return Reported(None, paid, keys)
     value = check_value(not_nested("the value", found[objective]))
+    outcomes = check_outcomes({name: not_nested(name, found[name]) for name in names if name in found}, "the result")
+    missing = [name for name in names if name not in outcomes]
     if not math.isfinite(value):
-        return Reported(None, paid, f"the value must be finite; got {value!r}")
-    return Reported(None if problem else value, paid, problem)
+        problem = f"the value must be finite; got {value!r}"
+    elif missing and problem is None:
+        problem = shortened(f"an outcome must be under the key {missing[0]!r}; got keys {sorted(found)}")
+    return Reported(None if problem else value, paid, problem, outcomes or None)
 
 
 # Logs ----------------------------------------------------------------------------------------------------------------
@@ -305,14 +315,16 @@ class Attempt:
         """How it ended. The cost is the one reported, or seconds times their price, or not known."""
         job, folder = self.plan.job, self.plan.folder
         result_file = None if job.result_file is None else folder / job.result_file
-        reported = read_result(self.plan.file("stdout.log", self.count), result_file, job.objective, job.cost)
+        names = job.constraints or {}
+        reported = read_result(self.plan.file("stdout.log", self.count), result_file, job.objective, job.cost, names)
         cost = reported.cost if job.cost is not None else None
         if cost is None:
             cost = priced(job, self.seconds)
         problem = self._problem() or reported.problem
         if problem is not None:
-            return Outcome(None, cost, self.seconds, problem + self._last_words(), overrun=self.overrun)
-        return Outcome(reported.value, cost, self.seconds)
+            message = problem + self._last_words()
+            return Outcome(None, cost, self.seconds, message, overrun=self.overrun, outcomes=reported.outcomes)
+        return Outcome(reported.value, cost, self.seconds, outcomes=reported.outcomes)
 
     def _problem(self) -> str | None:
         if self.killed_for is not None:
@@ -374,7 +386,7 @@ def _process(plan: Plan, params_file: Path, out: BinaryIO, err: BinaryIO) -> "su
 
 def _is_about_the_point(job: Job, error: OSError) -> bool:
     """Whether the command of another point may start: its program is another, or its arguments are shorter."""
-    program = bool(names_in(job.command[0])) and error.errno in (errno.ENOENT, errno.EACCES, errno.ENOEXEC)
+    program = bool(names_in(job.program)) and error.errno in (errno.ENOENT, errno.EACCES, errno.ENOEXEC)
     return program or error.errno in (errno.E2BIG, errno.ENAMETOOLONG)
 
 

@@ -1,15 +1,18 @@
 """What each command does, and which exit code an error becomes."""
 
 import argparse
+import contextlib
 import json
 import os
+import shutil
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pbgi.cli import forget_output
 from pbgi.cli.errors import ExitCode, InterruptedRunError, JobError, StartError, StorageError, shortened
 from pbgi.cli.private import STORAGE_VARIABLE, masked
 from pbgi.errors import InvalidInputError, NothingLeftError, PbgiError
@@ -37,7 +40,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _complain(error: Exception, code: int, urls: tuple[str | None, ...]) -> int:
-    print(f"pbgi: {shortened(masked(str(error), *urls))}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # where nobody can be told, the exit code still says it
+        print(f"pbgi: {shortened(masked(str(error), *urls))}", file=sys.stderr)
     return code
 
 
@@ -47,15 +51,21 @@ def _tune(options: argparse.Namespace) -> int:
     from pbgi.cli.progress import Display
     from pbgi.cli.scripts import standing_record
     from pbgi.cli.tune import Tuner, require_runnable
+    from pbgi.cli.warm_start import take_over
 
+    if options.earlier is None and (options.fill or options.ignore or options.from_name):
+        raise InvalidInputError("--fill, --ignore and --from-name must go with --from; got none")
     job = read_job(options.job)
     if options.budget is not None:
         job = replace(job, budget=require_positive("--budget", options.budget))
     if options.parallel is not None:
         job = replace(job, parallel=require_count("--parallel", options.parallel))
     require_runnable(job)
+    earlier = None if options.earlier is None else _earlier(options)
     study = _study_of_job(job, options.storage)
     display = Display(quiet=options.quiet)
+    if earlier is not None:
+        display.say(take_over(study, earlier, fill=options.fill, ignore=options.ignore).in_words)
     ended = Tuner(job, study, display).run(reclaim=options.reclaim)
     display.say(f"ended: {ended.reason}")
     _print({"study": study.name, "stop_reason": ended.reason, **standing_record(ended.standing)})
@@ -83,23 +93,26 @@ def _tell(options: argparse.Namespace) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import status_record
+    from pbgi.cli.tables import status_table
 
-    _print(status_record(_study(options, create=False)))
+    _show(status_record(_study(options, create=False)), status_table, options)
     return ExitCode.DONE
 
 
 def _best(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import best_record
+    from pbgi.cli.tables import best_table
 
     best = best_record(_study(options, create=False))
-    _print(best)
+    _show(best, best_table, options)
     return ExitCode.DONE if best is not None else ExitCode.NOTHING_FOUND
 
 
 def _trials(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import trial_records
+    from pbgi.cli.tables import trials_table
 
-    _print(trial_records(_study(options, create=False).trials()))
+    _show(trial_records(_study(options, create=False).trials()), trials_table, options)
     return ExitCode.DONE
 
 
@@ -109,8 +122,9 @@ def _export(options: argparse.Namespace) -> int:
     # UTF-8 in every locale; half a character that a program has reported is written as its code.
     text = exported(_study(options, create=False), options.format).encode(errors="backslashreplace")
     if options.output is None:
-        sys.stdout.buffer.write(text)
-        sys.stdout.buffer.flush()
+        with _to_standard_output():
+            sys.stdout.buffer.write(text)
+            sys.stdout.buffer.flush()
         return ExitCode.DONE
     _write(options.output, text)
     return ExitCode.DONE
@@ -162,7 +176,28 @@ def _boxes(options: argparse.Namespace) -> int:
 
 
 def _print(value: Any) -> None:
-    print(json.dumps(value, allow_nan=False), flush=True)
+    with _to_standard_output():
+        print(json.dumps(value, allow_nan=False), flush=True)
+
+
+@contextlib.contextmanager
+def _to_standard_output() -> Iterator[None]:
+    """A result that cannot be written is an error, unless its reader has gone, who has enough of it."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        forget_output()
+        raise InvalidInputError(f"standard output must take the result; {error.strerror}") from None
+
+
+def _show(record: Any, as_table: Callable[[Any, int], str], options: argparse.Namespace) -> None:
+    """A table for people at a terminal; JSON for programs."""
+    if options.json or not sys.stdout.isatty():
+        _print(record)
+    else:
+        print(as_table(record, shutil.get_terminal_size().columns), flush=True)
 
 
 # Finding the study ---------------------------------------------------------------------------------------------------
@@ -180,6 +215,16 @@ def _study(options: argparse.Namespace, *, create: bool = True) -> Any:
         return _study_of_job(job, options.storage, create=create)
     url = options.study if "://" in options.study else url_of_file(Path(options.study))
     return JobStudy.existing(_quiet(lambda: Storage(url, create=False)), options.study_name)
+
+
+def _earlier(options: argparse.Namespace) -> Any:
+    """The study whose trials are known already."""
+    from pbgi.cli.storage import Storage, url_of_file
+    from pbgi.cli.warm_start import EarlierStudy
+
+    url = options.earlier if "://" in options.earlier else url_of_file(Path(options.earlier))
+    storage = _quiet(lambda: Storage(url, create=False))
+    return EarlierStudy.of(storage, storage.name_of(options.from_name))
 
 
 def _found(options: argparse.Namespace) -> tuple[Any, str]:

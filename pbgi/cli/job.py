@@ -8,34 +8,31 @@
     layers = { low = 1, high = 8 }                 # whole numbers
     act = ["relu", "tanh"]                         # one of these
     epochs = 10                                    # the same in every trial
+    slope = { low = 0.0, high = 1.0, when = { act = "relu" } }    # exists only with relu
 
 docs/command-line.md lists every key. Nothing in here runs or writes anything.
-
-A point of the space reaches the program as arguments, environment variables and JSON. A placeholder `{name}` in an
-argument becomes the value of the parameter, inside that one argument: nothing is split, no shell looks at it. `{{` and
-`}}` are braces. Beside the parameters there are `{pbgi.trial}`, the number of the trial, `{pbgi.folder}`, its folder,
-and `{pbgi.params}`, a JSON file with the parameters.
 """
 
-import json
 import math
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from pbgi.checks import require_count, require_positive
-from pbgi.cli.processes import FOLDER_VARIABLE
+from pbgi.cli.placeholders import OWN_PREFIX, Command, names_in, parts_of
 from pbgi.cli.toml_file import TomlFile
+from pbgi.constraints.constraint import AtLeast, AtMost, Condition, Constraints, checked_constraints
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.policy import POLICIES, Policy
 from pbgi.serialization import Value, plain_value
 from pbgi.settings import DIRECTIONS
 from pbgi.space import Space
+from pbgi.study.formula import cost_formula, is_formula
 
 LONGEST_NAME = 512  # of a parameter or a study, in the tables of the storage
 OVERRUNS = ("stop", "finish")
@@ -53,10 +50,12 @@ class Job:
         path: The file it was read from.
         name: Name of the study.
         space: The parameters.
-        command: The program and its arguments, with placeholders; empty for a job that is only asked and told.
+        command: The program and its arguments, with placeholders, some of them in groups; empty for a job that is only
+            asked and told.
         direction: "minimize" or "maximize".
         objective: Key of the value in the result.
-        cost: Key of the cost in the result; None: the cost is seconds times `price_per_second`.
+        cost: Key of the cost in the result; None: the cost is seconds times `price_per_second`, or a formula.
+        formula: What a trial costs, as a formula of the parameters; None: the cost is reported or measured.
         result_file: Where the result is, inside the trial's folder; None: the output.
         price_per_second: What a second costs; None: 1, unless the program reports its cost.
         budget: What may be spent.
@@ -73,15 +72,17 @@ class Job:
         seed: Of the suggestions.
         n_startup_trials: Points before the model takes over.
         policy: How points are chosen.
+        constraints: Conditions on other numbers of the result, by their keys.
     """
 
     path: Path
     name: str
     space: Space
-    command: tuple[str, ...]
+    command: Command
     direction: str = "minimize"
     objective: str = "value"
     cost: str | None = None
+    formula: str | None = None
     result_file: str | None = None
     price_per_second: float | None = None
     budget: float | None = None
@@ -97,11 +98,17 @@ class Job:
     seed: int | None = None
     n_startup_trials: int | None = None
     policy: Policy | None = None
+    constraints: Constraints | None = None
+
+    @property
+    def program(self) -> str:
+        """What the command begins with; empty where there is none."""
+        return "".join(parts_of(self.command[0])) if self.command else ""
 
     @property
     def ends_overrun(self) -> bool:
         """Whether trials are ended when the budget is used up: by default where seconds are what they cost."""
-        return self.cost is None and self.overrun != "finish"
+        return self.cost is None and self.formula is None and self.overrun != "finish"
 
     def most_failures(self, *, has_worked: bool) -> int:
         """So many failed trials in a row end a run."""
@@ -120,7 +127,7 @@ class Job:
 
 def price_of_second(job: Job) -> float | None:
     """What a second costs; None where only the program knows."""
-    usual = 1.0 if job.cost is None else None
+    usual = 1.0 if job.cost is None and job.formula is None else None
     return usual if job.price_per_second is None else job.price_per_second
 
 
@@ -139,7 +146,12 @@ def read_job(path: Path) -> Job:
             (), "parameters: must be given; write [parameters] and under it lr = { low = 0.0, high = 1.0 }"
         )
     space = _space(file)
-    read = {key: _checked(file, (key,), RULES[key], value) for key, value in file.data.items() if key in RULES}
+    read: dict[str, Any] = {
+        key: _checked(file, (key,), RULES[key], value) for key, value in file.data.items() if key in RULES
+    }
+    if isinstance(read.get("cost"), Priced):
+        written = read.pop("cost").formula
+        read["formula"] = _checked(file, ("cost",), partial(cost_formula, space), written)
     read["folder"] = (file.path.parent / read.get("folder", ".")).absolute()
     job = Job(**{"path": file.path, "name": file.path.stem, "space": space, "command": (), **read})
     _require_consistent(file, job)
@@ -151,19 +163,38 @@ def _require_consistent(file: TomlFile, job: Job) -> None:
     for i, argument in enumerate(job.command):
         known = (*job.space.names, *(OWN_PREFIX + own for own in ("trial", "folder", "params")))
         try:
-            wrong = [name for name in names_in(argument) if name not in known]
+            wrong = [name for part in parts_of(argument) for name in names_in(part) if name not in known]
         except InvalidInputError as error:
             raise file.error(("command", i), str(error)) from None
         if wrong:
             rule = f"{{{wrong[0]}}} must be a parameter or one of pbgi's own"
             raise file.error(("command", i), f"{rule}; there are {', '.join(known)}; a brace itself is written {{{{")
-    if job.overrun == "stop" and job.cost is not None:
-        rule = 'must be "finish" where the program reports its own cost: seconds do not say what it has spent'
-        raise file.error(("overrun",), f'{rule}; got "stop", with cost = {job.cost!r}')
+    _require_no_lone_option(file, job)
+    told = job.cost or job.formula
+    if job.overrun == "stop" and told is not None:
+        rule = 'must be "finish" where the program reports its own cost or a formula says it, and seconds do not'
+        raise file.error(("overrun",), f'{rule}; got "stop", with cost = {told!r}')
+    if job.formula is not None and job.price_per_second is not None:
+        rule = "must not be given where cost is a formula, which says what a trial costs"
+        raise file.error(("price_per_second",), f"{rule}; got {job.price_per_second:g}")
     if not _is_folder(job.folder):
         raise file.error(("folder",), f"must be a folder that exists; got {str(job.folder)!r}")
+    taken = [name for name in job.constraints or {} if name in (job.objective, job.cost)]
+    if taken:
+        raise file.error(("constraints", taken[0]), f"{taken[0]!r} is the key of the value or the cost already")
     if len(job.name) > LONGEST_NAME:
         raise file.error(("name",), f"a name may have at most {LONGEST_NAME} characters; got {len(job.name)}")
+
+
+def _require_no_lone_option(file: TomlFile, job: Job) -> None:
+    """`"--slope", "{slope}"` would leave the option alone at points without a slope."""
+    if any(job.space.may_be_absent(name) for name in names_in(job.program)):
+        raise file.error(("command", 0), f"a program must be there in every trial; got {job.program!r}")
+    for i, (option, argument) in enumerate(pairwise(job.command)):
+        comes_and_goes = isinstance(argument, str) and any(job.space.may_be_absent(name) for name in names_in(argument))
+        if comes_and_goes and isinstance(option, str) and option.startswith("-") and not names_in(option):
+            rule = f"{argument} is left out where the parameter does not exist, and {option} would stay"
+            raise file.error(("command", i + 1), f'{rule}; write the two as a list: ["{option}", "{argument}"]')
 
 
 def _is_folder(path: Path) -> bool:
@@ -194,7 +225,8 @@ def _space(file: TomlFile) -> Space:
         keys = ("parameters", name)
         _checked(file, keys, _parameter_name, name)
         found[name] = _checked(file, keys, _parameter, value)
-    return Space(found)
+    space: Space = _checked(file, ("parameters",), Space, found)
+    return space
 
 
 def _parameter_name(name: str) -> None:
@@ -210,9 +242,13 @@ def _parameter(value: Any) -> Parameter | Value:
         fixed: Value = _storable(plain_value("a fixed value", value))
         return fixed
     if "choices" in value:
-        _require_keys(value, ("choices",))
-        return _parameter(value["choices"] if isinstance(value["choices"], list) else [])
-    _require_keys(value, ("low", "high", "log", "step", "type"))
+        _require_keys(value, ("choices", "when"))
+        choices = value["choices"] if isinstance(value["choices"], list) else []
+        return Categorical([_storable(choice) for choice in choices], when=value.get("when"))
+    if "value" in value:
+        _require_keys(value, ("value", "when"))
+        return Categorical([_storable(plain_value("a fixed value", value["value"]))], when=value.get("when"))
+    _require_keys(value, ("low", "high", "log", "step", "type", "when"))
     missing = [key for key in ("low", "high") if key not in value]
     if missing:
         raise InvalidInputError(f"needs {missing[0]}; write {{ low = 0.0, high = 1.0 }} or a list of choices")
@@ -226,8 +262,8 @@ def _range(value: Mapping[str, Any]) -> Parameter:
         raise InvalidInputError(f"type must be 'float' or 'integer'; got {kind!r}")
     log = value.get("log", False)
     if kind == "float":
-        return Float(*bounds, log=log, step=value.get("step"))
-    found = Integer(*bounds, log=log, step=value.get("step", 1))
+        return Float(*bounds, log=log, step=value.get("step"), when=value.get("when"))
+    found = Integer(*bounds, log=log, step=value.get("step", 1), when=value.get("when"))
     if log and found.step != 1:
         raise InvalidInputError(f"log and step do not go together; got step = {found.step}; write a list of choices")
     if max(abs(found.low), abs(found.high)) > LARGEST_INTEGER:
@@ -238,7 +274,9 @@ def _range(value: Mapping[str, Any]) -> Parameter:
 def _require_keys(table: Mapping[str, Any], known: tuple[str, ...]) -> None:
     for key in table:
         if key not in known:
-            raise InvalidInputError(f"has no key {key!r}; there are low, high, log, step, type, or choices alone")
+            raise InvalidInputError(
+                f"has no key {key!r}; there are low, high, log, step, type, or choices, or value; and when"
+            )
 
 
 def _storable(value: Any) -> Any:
@@ -252,19 +290,41 @@ def _storable(value: Any) -> Any:
 # One rule per key ----------------------------------------------------------------------------------------------------
 
 
+def _command(value: Any) -> Command:
+    is_list = isinstance(value, list) and value and isinstance(value[0], str)
+    if not is_list or not all(isinstance(part, str) for item in value for part in _as_group(item)):
+        got = f'got {value!r}; write ["python", "train.py", "--lr", "{{lr}}"]'
+        raise InvalidInputError(f"must be a list of texts, the program and its arguments (no shell reads it); {got}")
+    if any("\0" in part for item in value for part in _as_group(item)) or not value[0]:
+        raise InvalidInputError(f"must name a program and hold no NUL; got {value!r}")
+    return tuple(tuple(item) if isinstance(item, list) else item for item in value)
+
+
+def _as_group(item: Any) -> list[Any]:
+    return item if isinstance(item, list) else [item]
+
+
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value or "\0" in value:
         raise InvalidInputError(f"must be a text, not empty and without NUL; got {value!r}")
     return value
 
 
-def _command(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
-        got = f'got {value!r}; write ["python", "train.py", "--lr", "{{lr}}"]'
-        raise InvalidInputError(f"must be a list of texts, the program and its arguments (no shell reads it); {got}")
-    if any("\0" in item for item in value) or not value[0]:
-        raise InvalidInputError(f"must name a program and hold no NUL; got {value!r}")
-    return tuple(value)
+@dataclass(frozen=True)
+class Priced:
+    """The cost as a formula of the parameters, as it is written."""
+
+    formula: str
+
+
+def _cost(value: Any) -> str | Priced:
+    """A mere name is a key of the result, anything else a formula; a table says which it is."""
+    if isinstance(value, Mapping) and len(value) == 1 and set(value) <= {"key", "formula"}:
+        written = _text(next(iter(value.values())))
+        return Priced(written) if "formula" in value else written
+    if isinstance(value, Mapping):
+        raise InvalidInputError(f'must be {{ key = "dollars" }} or {{ formula = "2 * width" }}; got {value!r}')
+    return Priced(value) if is_formula(_text(value)) else str(value)
 
 
 def _one_of(known: Sequence[str], value: Any) -> str:
@@ -311,6 +371,21 @@ def _policy(value: Any) -> Policy:
     return made
 
 
+def _constraints(value: Any) -> Constraints | None:
+    """A table with a table for each outcome: `latency_ms = { at_most = 10 }`."""
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"must be a table; got {value!r}; write latency_ms = {{ at_most = 10 }} under it")
+    return checked_constraints({name: _condition(name, condition) for name, condition in value.items()})
+
+
+def _condition(name: str, value: Any) -> Condition:
+    kinds: dict[str, Callable[[Any], Condition]] = {"at_most": AtMost, "at_least": AtLeast}
+    if not isinstance(value, Mapping) or len(value) != 1 or next(iter(value)) not in kinds:
+        raise InvalidInputError(f"{name} must be {{ at_most = number }} or {{ at_least = number }}; got {value!r}")
+    ((kind, limit),) = value.items()
+    return kinds[kind](limit)
+
+
 def _finite_count(value: Any) -> int:
     return _count(int(value) if isinstance(value, float) and math.isfinite(value) and value.is_integer() else value)
 
@@ -320,7 +395,7 @@ RULES: dict[str, Callable[[Any], Any]] = {
     "name": _text,
     "direction": partial(_one_of, tuple(DIRECTIONS)),
     "objective": _text,
-    "cost": _text,
+    "cost": _cost,
     "result_file": _result_file,
     "price_per_second": _positive,
     "budget": _positive,
@@ -336,55 +411,5 @@ RULES: dict[str, Callable[[Any], Any]] = {
     "seed": _not_negative,
     "n_startup_trials": _count,
     "policy": _policy,
+    "constraints": _constraints,
 }
-
-
-# Placeholders --------------------------------------------------------------------------------------------------------
-
-
-OWN_PREFIX = "pbgi."
-_TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]", re.DOTALL)
-# What any shell and language can name; parameters with other names are in PBGI_PARAMS alone.
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-
-
-def names_in(argument: str) -> list[str]:
-    """The names in an argument, or an `InvalidInputError` for a brace without its twin."""
-    names = []
-    for token in _TOKEN.finditer(argument):
-        if token[0] in ("{", "}"):
-            raise InvalidInputError(f"braces must come in pairs, or doubled; got {argument!r}")
-        if token[1] is not None:
-            names.append(token[1])
-    return names
-
-
-def filled(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
-    """The command with every placeholder replaced."""
-
-    def replaced(token: re.Match[str]) -> str:
-        return token[0][0] if token[1] is None else values[token[1]]
-
-    return [_TOKEN.sub(replaced, argument) for argument in command]
-
-
-def as_text(value: Value) -> str:
-    """A value as an argument: floats in the fewest digits that give them back, true and false as in JSON."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def values_of(params: Mapping[str, Value], number: int, folder: Path, params_file: Path) -> dict[str, str]:
-    """What placeholders stand for."""
-    own = {"trial": str(number), "folder": str(folder), "params": str(params_file)}
-    return {name: as_text(value) for name, value in params.items()} | {OWN_PREFIX + k: v for k, v in own.items()}
-
-
-def environment_of(params: Mapping[str, Value], number: int, folder: Path, params_file: Path) -> dict[str, str]:
-    """The same as environment variables."""
-    named = {f"PBGI_PARAM_{name}": as_text(value) for name, value in params.items() if _PLAIN_NAME.fullmatch(name)}
-    return named | {
-        "PBGI_TRIAL": str(number),
-        FOLDER_VARIABLE: str(folder),
-        "PBGI_PARAMS_FILE": str(params_file),
-        "PBGI_PARAMS": json.dumps(params),
-    }

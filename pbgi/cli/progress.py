@@ -1,6 +1,5 @@
 """What a person sees while `tune` runs: one line that is written over in a terminal, else one line per trial."""
 
-import math
 import shutil
 import sys
 from collections import Counter
@@ -10,12 +9,14 @@ from typing import TextIO
 
 from optuna.trial import FrozenTrial, TrialState
 
+from pbgi.constraints.constraint import ConditionStatus, statuses
+from pbgi.display.wording import number
 from pbgi.integrations.optuna.summary import best_trial
-from pbgi.study.ledger import ledger_of, remaining, total
+from pbgi.run.progress import COLUMNS, RECENT, line_of, money_words, to_go, trials_that_fit
+from pbgi.study import attributes
+from pbgi.study.engine import trial_of_account
+from pbgi.study.ledger import Ledger, ledger_of, remaining, total
 from pbgi.study.settings import StudySettings
-
-RECENT = 10  # the latest trials say best what the next ones will cost: the search has gone where it pays
-BAR = 8
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,9 @@ class Standing:
         complete: Number of trials with a value.
         failed: Number of trials without.
         trials_left: How many trials of the latest costs fit what is left; None if that cannot be said.
+        seconds_left: How long these and the running ones take, if as many run at a time and take as long as the latest;
+            None if that cannot be said.
+        conditions: How the conditions on outcomes stand.
     """
 
     budget: float | None
@@ -45,15 +49,19 @@ class Standing:
     complete: int
     failed: int
     trials_left: int | None
+    seconds_left: float | None
+    conditions: tuple[ConditionStatus, ...] = ()
 
 
 def standing(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Standing:
     """Where a study stands."""
     ledger = ledger_of(trials)
     counts = Counter(trial.state for trial in trials)
-    best = best_trial(trials, settings.direction)
-    left = remaining(settings.budget, ledger)
+    best = best_trial(trials, settings.direction, settings.constraints)
+    left, n_own = remaining(settings.budget, ledger), sum(attributes.FROM not in trial.user_attrs for trial in trials)
     paid = [account.charged for account in ledger.accounts.values() if account.charged > 0.0]
+    n_left = _trials_left(settings, n_own, paid[-RECENT:], left)
+    running = counts[TrialState.RUNNING]
     return Standing(
         budget=settings.budget,
         spent=ledger.spent,
@@ -61,11 +69,20 @@ def standing(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Standing
         left=left,
         best=best,
         best_cost=0.0 if best is None else ledger.accounts[best.number].charged,
-        running=counts[TrialState.RUNNING],
+        running=running,
         complete=counts[TrialState.COMPLETE],
         failed=counts[TrialState.FAIL] + counts[TrialState.PRUNED],
-        trials_left=_trials_left(settings, len(trials), paid[-RECENT:], left),
+        trials_left=n_left,
+        seconds_left=_seconds_left(trials, n_left, running),
+        conditions=_conditions(settings, ledger, best),
     )
+
+
+def _conditions(settings: StudySettings, ledger: Ledger, best: FrozenTrial | None) -> tuple[ConditionStatus, ...]:
+    if not settings.constraints:
+        return ()
+    trials = {number: trial_of_account(account, {}, {}) for number, account in ledger.accounts.items()}
+    return statuses(settings.constraints, tuple(trials.values()), None if best is None else trials[best.number])
 
 
 def _trials_left(settings: StudySettings, n: int, paid: Sequence[float], left: float | None) -> int | None:
@@ -73,21 +90,27 @@ def _trials_left(settings: StudySettings, n: int, paid: Sequence[float], left: f
     if settings.trials is not None:
         guesses.append(max(settings.trials - n, 0))
     if left is not None and paid:
-        more = left / (total(paid) / len(paid))
-        guesses += [math.floor(more)] if math.isfinite(more) else []  # else beyond all counting
+        more = trials_that_fit(left, total(paid) / len(paid))
+        guesses += [] if more is None else [more]
     return min(guesses) if guesses else None
 
 
-def describe(now: Standing) -> str:
-    """One line about it, within 80 columns unless numbers are long."""
-    best = "no value yet" if now.best is None else f"best {now.best.value:.4g}"
-    expected = "" if now.trials_left is None else f", ~{now.trials_left} to go"
-    failed = f", {now.failed} failed" if now.failed else ""
-    counts = f"{best}, {now.running} running, {now.complete} done{failed}{expected}"
+def _seconds_left(trials: Sequence[FrozenTrial], more: int | None, running: int) -> float | None:
+    """How long so many more trials take beside the running ones, of which half is done on average."""
+    took = [trial.duration.total_seconds() for trial in trials if trial.duration is not None][-RECENT:]
+    if more is None or not took:
+        return None
+    return total(took) / len(took) * (more + 0.5 * running) / max(running, 1)
+
+
+def describe(now: Standing, columns: int = COLUMNS) -> str:
+    """One line about it."""
+    best = None if now.best is None else (now.best.value or 0.0, now.best.params)
+    rest = to_go(now.trials_left, now.seconds_left)
     if now.budget is None:
-        return f"spent {now.spent:.3g}, {counts}"
-    bar = ("#" * math.floor(BAR * min(now.spent / now.budget, 1.0))).ljust(BAR, ".")
-    return f"[{bar}] spent {now.spent:.3g}, left {now.left:.3g}, {counts}"
+        done = f"{now.running} running, {now.complete + now.failed} done"
+        return line_of(f"{number(now.spent)} spent", best, ", ".join(part for part in (done, rest) if part), columns)
+    return line_of(money_words(now.spent, now.reserved, now.budget), best, rest, columns)
 
 
 class Display:
@@ -107,7 +130,7 @@ class Display:
         """The line that changes; nothing outside a terminal."""
         if self._live:
             wiped = self._wiped()
-            self._line = describe(now)[: shutil.get_terminal_size().columns - 1]
+            self._line = describe(now, shutil.get_terminal_size((COLUMNS, 24)).columns)
             self._write(wiped + self._line)
 
     def close(self) -> None:

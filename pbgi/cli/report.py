@@ -92,7 +92,7 @@ def _make(asked: Request, study: optuna.Study) -> _Made:
         from pbgi.report.page import draw_page
         from pbgi.report.source import subject_of
     except ImportError as error:
-        raise InvalidInputError(f'a report needs Plotly: pip install "pbgi[plot]" ({error})') from None
+        raise InvalidInputError(f"a report needs Plotly: pip install plotly ({error})") from None
     subject = asked.storage.patiently(lambda: subject_of(study, unit=asked.unit))
     return _Made(subject, draw_page(subject))
 

@@ -40,7 +40,7 @@ from pbgi.cli.processes import NOTE, identity, is_alive, is_here, is_of_earlier_
 from pbgi.cli.study import JobStudy, predicted_cost
 from pbgi.study import attributes
 from pbgi.study.ledger import Account, Ledger, ledger_of, total
-from pbgi.study.sound import is_amount
+from pbgi.study.sound import are_outcomes, is_amount
 
 # Trials whose worker died --------------------------------------------------------------------------------------------
 
@@ -171,6 +171,9 @@ def _is_ours(saved: Mapping[str, Any]) -> bool:
     """Whether its fields are what we write: the command may write to its folder too."""
     value, message = saved["value"], saved.get("message")
     good = value is None or (type(value) in (int, float) and math.isfinite(value))
+    outcomes = saved.get("outcomes")
+    if outcomes is not None and not are_outcomes(outcomes):
+        return False
     amounts = [saved.get(name) for name in ("cost", "seconds", "observed")]
     return good and all(x is None or is_amount(x) for x in amounts) and isinstance(message, str | None)
 

@@ -13,15 +13,17 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.checks import check_cost, check_value
+from pbgi.checks import check_cost, check_outcomes, check_value
 from pbgi.cli.command import LEAST_COST, Outcome, not_nested
 from pbgi.cli.progress import Standing, standing
 from pbgi.cli.study import JobStudy, hand_out, predicted_cost, recommended_of
+from pbgi.constraints.constraint import ConditionStatus
 from pbgi.errors import InvalidInputError, NothingLeftError
 from pbgi.prediction import Recommendation
 from pbgi.stopping import StopReason
 from pbgi.study import attributes
 from pbgi.study.ledger import ledger_of
+from pbgi.study.outcomes import outcomes_of
 
 KEYS = ("trial", "value", "cost", "failed", "message")
 
@@ -44,19 +46,32 @@ def tell(study: JobStudy, result: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         study: The study.
-        result: The trial's number under "trial", then "value" or "failed": true, and "cost" and "message" if known.
+        result: The trial's number under "trial", then "value" or "failed": true, "cost" and "message" if known, and
+            the outcomes that conditions are about, by their names.
 
     Returns:
         The trial; another one if that had been given up as abandoned.
     """
-    number, value, cost, message = checked(result)
+    names = study.settings.constraints or {}
+    outcomes = {name: not_nested(name, result[name]) for name in names if name in result}
+    number, value, cost, message = checked({key: x for key, x in result.items() if key not in outcomes})
+    outcomes = check_outcomes(outcomes, "result")
+    missing = [name for name in names if name not in outcomes]
+    if missing and value is not None:
+        raise InvalidInputError(
+            f"the outcome {missing[0]!r}, which a condition is about, must be told for trial {number}; pipe in JSON "
+            f'such as {{"trial": {number}, "value": 0.3, "{missing[0]}": 1.0}}'
+        )
+
+    def told(charged: float | None, observed: float | None) -> Outcome:
+        return Outcome(value, charged, None, message, observed=observed, outcomes=outcomes or None)
 
     def finish() -> int:
         trial = study.trial(number)
         charged, observed = cost, None
         if cost is None and not trial.state.is_finished():
             charged, observed = _assumed_cost(study, trial), 0.0
-        return study.finish(number, Outcome(value, charged, None, message, observed=observed)).number
+        return study.finish(number, told(charged, observed)).number
 
     ended = study.exclusively(finish)
     return trial_records(study.trials())[ended]
@@ -139,6 +154,7 @@ def trial_record(trial: FrozenTrial, charged: float) -> dict[str, Any]:
         "message": trial.user_attrs.get(attributes.MESSAGE),
         "started": None if trial.datetime_start is None else trial.datetime_start.isoformat(),
         "ended": None if trial.datetime_complete is None else trial.datetime_complete.isoformat(),
+        **({"outcomes": outcomes} if (outcomes := outcomes_of(trial)) else {}),
     }
 
 
@@ -158,7 +174,18 @@ def standing_record(now: Standing) -> dict[str, Any]:
         "trials": {"complete": now.complete, "failed": now.failed, "running": now.running},
         "trials_left": now.trials_left,
         "best": None if now.best is None else trial_record(now.best, now.best_cost),
+        **_conditions_record(now),
     }
+
+
+def _conditions_record(now: Standing) -> dict[str, Any]:
+    """How the conditions stand, where there are any."""
+    return {"conditions": [_condition_record(status) for status in now.conditions]} if now.conditions else {}
+
+
+def _condition_record(status: ConditionStatus) -> dict[str, Any]:
+    record = {"name": status.name, "condition": str(status.condition), "outcome": status.outcome}
+    return record | {"told": status.n_told, "broken": status.n_broken, "binds": status.binds}
 
 
 def best_record(study: JobStudy) -> dict[str, Any] | None:
@@ -172,7 +199,7 @@ def best_record(study: JobStudy) -> dict[str, Any] | None:
         return None
     chosen = recommended_of(study.settings, trials)
     recommended = None if chosen is None else trial_records(trials)[chosen.trial.number] | _belief(chosen)
-    return trial_record(now.best, now.best_cost) | {"recommended": recommended}
+    return trial_record(now.best, now.best_cost) | {"recommended": recommended} | _conditions_record(now)
 
 
 def _belief(chosen: Recommendation) -> dict[str, float]:

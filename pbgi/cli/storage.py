@@ -21,6 +21,7 @@ from optuna.storages import RDBStorage
 from pbgi.cli.database import HASTE, Haste, Lines, NotNowError, Patience, engine_options, passes, turn
 from pbgi.cli.errors import DamagedError, StorageBusyError, StorageError, shortened
 from pbgi.cli.private import make_folder, masked, open_lock, touch_private
+from pbgi.cli.toml_file import require_text
 from pbgi.errors import InvalidInputError, PbgiError
 
 T = TypeVar("T")
@@ -107,6 +108,8 @@ class Storage:
         path = sqlite_path(self.url)
         if path is None:
             return None
+        if path.is_dir():
+            raise StorageError(f"{path}: must be a file, an SQLite database; it is a folder")
         real = path.resolve()  # by whatever link a study is opened, its lock is one
         lock_file = real.with_name(real.name + ".lock")
         if create:
@@ -205,13 +208,20 @@ class Storage:
         finally:
             self._lines.busy_since = None
 
+    def names(self) -> list[str]:
+        """The names of the studies that are here."""
+        names = self.patiently(lambda: optuna.get_all_study_names(self.backend))
+        if not all(isinstance(name, str) for name in names):
+            raise self._damaged(f"names of studies must be texts; got {names!r}")
+        return names
+
     def name_of(self, study: str | None) -> str:
         """The name of a study that is here; without one given, that of the only study.
 
         Raises:
             InvalidInputError: There is no such study, or which one is not clear.
         """
-        names = self.patiently(lambda: optuna.get_all_study_names(self.backend))
+        names = self.names()
         if study is None and len(names) == 1:
             return names[0]
         if study not in names:
@@ -331,4 +341,5 @@ def require_sqlite(path: Path) -> None:
 
 def url_of_file(path: Path) -> str:
     """The URL of an SQLite file, whatever its name."""
+    require_text(path)
     return sqlalchemy.engine.URL.create("sqlite", database=str(path.absolute())).render_as_string(hide_password=False)

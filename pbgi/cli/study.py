@@ -35,6 +35,7 @@ from pbgi.study import attributes
 from pbgi.study.engine import StudyEngine
 from pbgi.study.late import late_result, late_trial, require_same, was_abandoned
 from pbgi.study.ledger import Account, Ledger, ledger_of, told_cost
+from pbgi.study.outcomes import beyond
 from pbgi.study.settings import StudySettings
 from pbgi.study.sound import fault_in
 from pbgi.study.spaces import NamedSpace, distributions_of
@@ -45,9 +46,11 @@ def settings_of(job: Job) -> StudySettings:
     """The settings of a job; a seed is drawn if it has none."""
     seed = int(np.random.default_rng().integers(2**63)) if job.seed is None else job.seed
     price = None if job.cost else price_of_second(job)
-    unit = job.cost or ("seconds" if price == 1.0 else "price")
+    unit = job.cost or ("cost" if job.formula else "seconds" if price == 1.0 else "price")
     limits = (job.n_startup_trials, seed, job.trials)
-    return StudySettings(job.space, job.direction, job.budget, job.policy, *limits, job.objective, unit, price)
+    units = (job.objective, unit, price)
+    told = (job.space, job.direction, job.budget, job.policy, *limits, *units)
+    return StudySettings(*told, formula=job.formula, constraints=job.constraints)
 
 
 def holds_all_of(new: Space, old: Space) -> bool:
@@ -58,6 +61,8 @@ def holds_all_of(new: Space, old: Space) -> bool:
 
 
 def _holds(new: Parameter | Value, old: Parameter | Value) -> bool:
+    if isinstance(new, Parameter) and isinstance(old, Parameter) and new.when != old.when:
+        return False
     if isinstance(new, Float) and isinstance(old, Float):
         same = (new.log, new.step) == (old.log, old.step) and new.low <= old.low and old.high <= new.high
         return same and (new.step is None or _is_whole((old.low - new.low) / new.step))
@@ -79,7 +84,7 @@ class JobStudy:
 
     def __init__(self, storage: Storage, name: str, settings: StudySettings) -> None:
         self.storage, self.name, self.settings = storage, name, settings
-        self._study = storage.patiently(lambda: _load(storage, name))
+        self._study = storage.patiently(lambda: load_study(storage, name))
         self._id: int = storage.patiently(lambda: storage.backend.get_study_id_from_name(name))
 
     @classmethod
@@ -101,7 +106,7 @@ class JobStudy:
             InvalidInputError: There is no such study, or which one is not clear.
         """
         found = storage.name_of(name)
-        study = storage.patiently(lambda: _load(storage, found))
+        study = storage.patiently(lambda: load_study(storage, found))
         stored = storage.patiently(lambda: study.user_attrs.get(attributes.SETTINGS))
         if stored is None:
             raise InvalidInputError(f"{storage.shown}: study {found!r} was not made by this command line")
@@ -125,9 +130,9 @@ class JobStudy:
 
     def add(self, trial: Trial, notes: Mapping[str, Any]) -> FrozenTrial:
         """Add a running trial; call it in a turn."""
-        distributions = distributions_of(self.settings.space)
+        distributions = {n: d for n, d in distributions_of(self.settings.space).items() if n in trial.params}
         internal = {name: d.to_internal_repr(trial.params[name]) for name, d in distributions.items()}
-        suggestion = Suggestion(internal, trial.predicted_cost, record=dict(trial.record))
+        suggestion = Suggestion(internal, trial.predicted_cost, record=dict(trial.record), study=self.name)
         made = create_trial(
             state=TrialState.RUNNING,
             params=dict(trial.params),
@@ -139,6 +144,10 @@ class JobStudy:
         trial_id = self._patiently(lambda: backend.create_new_trial(self._id, template_trial=made))
         return self._patiently(lambda: backend.get_trial(trial_id))
 
+    def add_finished(self, trial: FrozenTrial) -> None:
+        """Add a trial that has ended elsewhere; call it in a turn."""
+        self._patiently(lambda: self.storage.backend.create_new_trial(self._id, template_trial=trial))
+
     def set_note(self, number: int, key: str, value: Any) -> None:
         """Write an attribute of a running trial."""
         self._patiently(lambda: self._set_note(number, key, value))
@@ -146,6 +155,10 @@ class JobStudy:
     def _set_note(self, number: int, key: str, value: Any) -> None:
         with contextlib.suppress(optuna.exceptions.UpdateFinishedTrialError):
             self.storage.backend.set_trial_user_attr(self._trial_id(number), key, value)
+
+    def _set_system_note(self, number: int, key: str, value: Any) -> None:
+        backend = self.storage.backend
+        self._patiently(lambda: backend.set_trial_system_attr(self._trial_id(number), key, value))
 
     def _trial_id(self, number: int) -> int:
         return self.storage.backend.get_trial_id_from_study_id_trial_number(self._id, number)
@@ -172,16 +185,17 @@ class JobStudy:
             attributes.SECONDS: outcome.seconds,
             attributes.MESSAGE: outcome.message,
             attributes.OVERRUN: outcome.overrun or None,
+            attributes.OUTCOMES: outcome.outcomes and dict(outcome.outcomes),
         }
         for key, value in notes.items():
             if value is not None:
                 self.set_note(number, key, value)
+        if outcome.outcomes and self.settings.constraints:
+            self._set_system_note(number, attributes.CONSTRAINTS, beyond(self.settings.constraints, outcome.outcomes))
         failed = outcome.value is None
         state = TrialState.FAIL if failed else TrialState.COMPLETE
         if failed and not outcome.abandoned:
-            self._patiently(
-                lambda: self.storage.backend.set_trial_system_attr(self._trial_id(number), attributes.ENDED, True)
-            )
+            self._set_system_note(number, attributes.ENDED, True)
         self._patiently(lambda: self._study.tell(number, outcome.value, state, skip_if_finished=True))
         return self._now(number)
 
@@ -190,7 +204,11 @@ class JobStudy:
         trials = self.trials()
         found = late_result(trials, known)
         if found is None and outcome.value is not None and was_abandoned(known):
-            notes = {attributes.SECONDS: outcome.seconds, attributes.OBSERVED: outcome.observed}
+            notes = {
+                attributes.SECONDS: outcome.seconds,
+                attributes.OBSERVED: outcome.observed,
+                attributes.OUTCOMES: outcome.outcomes and dict(outcome.outcomes),
+            }
             notes = {key: value for key, value in notes.items() if value is not None}
             late = late_trial(trials, known, outcome.value, outcome.cost, notes)
             backend = self.storage.backend
@@ -214,7 +232,8 @@ def sound_trials(study: optuna.Study) -> list[FrozenTrial]:
     return trials
 
 
-def _load(storage: Storage, name: str) -> optuna.Study:
+def load_study(storage: Storage, name: str) -> optuna.Study:
+    """The study with this name, whichever program made it."""
     # The sampler of this object is never asked: suggestions come from `suggest`.
     try:
         return optuna.load_study(study_name=name, storage=storage.backend, sampler=optuna.samplers.RandomSampler())
@@ -264,7 +283,7 @@ def _agrees(study: optuna.Study, job: Job) -> bool:
 
 def _opened(storage: Storage, job: Job) -> optuna.Study:
     """The study with the job's name, made if there is none."""
-    if job.name not in optuna.get_all_study_names(storage.backend):
+    if job.name not in storage.names():
         with contextlib.suppress(optuna.exceptions.DuplicatedStudyError):
             optuna.create_study(
                 storage=storage.backend,
@@ -272,7 +291,7 @@ def _opened(storage: Storage, job: Job) -> optuna.Study:
                 direction="minimize" if job.direction == "minimize" else "maximize",
                 sampler=optuna.samplers.RandomSampler(),
             )
-    return _load(storage, job.name)
+    return load_study(storage, job.name)
 
 
 def _merged(job: Job, stored: StudySettings | None, trials: Sequence[FrozenTrial]) -> StudySettings:
@@ -296,7 +315,7 @@ def _require_same(job: Job, stored: StudySettings, wanted: StudySettings, trials
     if any(trial.state in (TrialState.RUNNING, TrialState.COMPLETE) for trial in trials):
         fixed["objective"] = (stored.objective, wanted.objective)
     if any(_has_cost(trial) for trial in trials):
-        fixed["cost"] = (stored.cost, wanted.cost)
+        fixed["cost"] = (stored.formula or stored.cost, wanted.formula or wanted.cost)
         fixed["price_per_second"] = (stored.price, wanted.price if stored.price is not None else None)
     for what, (old, new) in fixed.items():
         if old != new:

@@ -33,10 +33,13 @@ class TomlFile:
     @classmethod
     def read(cls, path: Path) -> "TomlFile":
         """Read and parse, or raise a `JobError` that says where and why not."""
+        require_text(path)
         try:
-            if path.stat().st_size > MOST_BYTES:
+            with path.open("rb") as file:
+                read = file.read(MOST_BYTES + 1)  # a device has no end, whatever its size is said to be
+            if len(read) > MOST_BYTES:
                 raise JobError.at(path, None, f"a TOML file may have at most {MOST_BYTES} bytes")
-            text = path.read_text(encoding="utf-8")
+            text = read.decode()
         except OSError as error:
             raise JobError.at(path, None, f"cannot be read: {error.strerror}") from None
         except UnicodeDecodeError as error:
@@ -60,6 +63,15 @@ class TomlFile:
             if keys[:n] in places:
                 return places[keys[:n]]
         return None
+
+
+def require_text(path: Path) -> None:
+    """Raise unless the path can be written in UTF-8: it becomes the name of a study, and part of a URL."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        rule = "a path must be UTF-8, in this locale too"
+        raise JobError(f"{rule}; got {str(path)!r}; rename it, or set LC_ALL=C.UTF-8") from None
 
 
 def shown(keys: tuple[str | int, ...]) -> str:

@@ -3,6 +3,7 @@
 boxes.py               Box, solve, Solution and how it is played
 staged.py              StagedBox, MarkovBox: boxes that are paid in stages
 game.py                what happened in a game
+in_words.py            a solution at the prompt and in a notebook
 budget.py              the search for the cost_scale of a budget
 weitzman.py            the rule at one cost_scale, one payment each: order, spend, expected net
 staged_solution.py     the same where boxes have stages: StagedSolution

@@ -33,6 +33,7 @@ from pbgi.checks import checks_arguments, refuse_unknown_arguments, require_posi
 from pbgi.errors import InvalidInputError
 from pbgi.pandora.budget import BudgetSearch
 from pbgi.pandora.game import Game, Opening
+from pbgi.pandora.in_words import as_table, in_a_line
 from pbgi.pandora.rewards import Rewards, as_reward, finite_vector
 from pbgi.pandora.staged import MarkovBox, StagedBox
 from pbgi.pandora.staged_solution import StagedSolution, solve_staged
@@ -72,7 +73,7 @@ def _is_frozen(x: Any) -> bool:
     return isinstance(getattr(x, "dist", None), stats.rv_continuous | stats.rv_discrete)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution:
     """The optimal policy for a set of boxes, and what to expect of it.
 
@@ -96,9 +97,16 @@ class Solution:
     spend: float
     go_on_probability: float
     slack: bool
-    _stop_early: Rule = field(repr=False)
-    _go_on: Rule = field(repr=False)
-    _rewards: Rewards = field(repr=False)
+    _stop_early: Rule
+    _go_on: Rule
+    _rewards: Rewards
+
+    def __repr__(self) -> str:
+        return in_a_line(self)
+
+    def _repr_html_(self) -> str:
+        """For a notebook: boxes in the order of opening."""
+        return as_table(self)
 
     @property
     def net(self) -> float:
@@ -124,16 +132,16 @@ class Solution:
     def _play(self, rule: Rule, rng: np.random.Generator, known: Floats | None) -> Game:
         openings: list[Opening] = []
         best = -math.inf
-        for number in map(int, rule.order):
-            index = float(rule.indices[number])
+        for place in map(int, rule.order):
+            index = float(rule.indices[place])
             if openings and best >= index:
-                reason = f"the best prize, {best:.6g}, is at least the index of the next box ({number}), {index:.6g}"
+                reason = f"the best prize, {best:.6g}, is at least the index of the next box ({place}), {index:.6g}"
                 return Game(tuple(openings), reason)
-            box = self.boxes[number]
-            reward = float(known[number]) if known is not None else self._rewards.sample(number, rng)
+            box = self.boxes[place]
+            reward = float(known[place]) if known is not None else self._rewards.sample(place, rng)
             cost = box.expected_cost if known is not None else box.draw_cost(rng)
             best = max(best, reward)
-            openings.append(Opening(number, reward, cost, best))
+            openings.append(Opening(place, reward, cost, best))
         return Game(tuple(openings), "every box has been opened")
 
     def _checked_rewards(self, rewards: ArrayLike) -> Floats:

@@ -48,6 +48,11 @@ class StagedBox:
         for name, value in (("mean", float(mean)), ("stds", s), ("costs", c)):
             object.__setattr__(self, name, value)
 
+    @property
+    def expected_cost(self) -> float:
+        """Of paying to the end."""
+        return float(self.costs.sum())
+
 
 @checks_arguments
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ expected spend and the expected net are exact sums and one-dimensional integrals
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from pbgi.arrays import Floats, Ints
 from pbgi.errors import InvalidInputError
 from pbgi.pandora.budget import BudgetSearch
 from pbgi.pandora.game import Game, Opening
+from pbgi.pandora.in_words import as_table, in_a_line
 from pbgi.pandora.levels import GaussianLevels, Levels, MarkovLevels, OneStage, markov_indices
 from pbgi.pandora.quadrature import integrate_panels
 from pbgi.pandora.rewards import Rewards
@@ -49,30 +50,21 @@ class StagedProblem:
         self.boxes = boxes
         self._ordinary = [i for i, box in enumerate(boxes) if not isinstance(box, StagedBox | MarkovBox)]
         self.rewards = Rewards([boxes[i].reward for i in self._ordinary]) if self._ordinary else None
-        spreads, means, costs = zip(*(self._typical(i, box) for i, box in enumerate(boxes)), strict=True)
+        spreads, means = zip(*(self._typical(i, box) for i, box in enumerate(boxes)), strict=True)
         self.spread = math.hypot(float(np.median(spreads)), float(np.std(means)))
-        self.typical_cost = float(np.mean(costs))
-        self.cheapest = min(self._least(box) for box in boxes)
+        costs = [box.expected_cost for box in boxes]
+        self.typical_cost, self.cheapest = float(np.mean(costs)), float(min(costs))
 
-    def _typical(self, number: int, box: Any) -> tuple[float, float, float]:
-        """Spread and mean of the prize, and cost."""
+    def _typical(self, number: int, box: Any) -> tuple[float, float]:
+        """Spread and mean of the prize."""
         if isinstance(box, StagedBox):
-            return float(np.linalg.norm(box.stds)), box.mean, float(box.costs.sum())
+            return float(np.linalg.norm(box.stds)), box.mean
         if isinstance(box, MarkovBox):
             prizes = np.array(list(box.prizes.values()), dtype=float)
-            return float(np.std(prizes)), float(np.mean(prizes)), float(sum(box.costs.values()))
+            return float(np.std(prizes)), float(np.mean(prizes))
         assert self.rewards is not None  # noqa: S101 - there is a box with one payment
         member = self._ordinary.index(number)
-        return float(self.rewards.spread[member]), float(self.rewards.mean[member]), box.expected_cost
-
-    @staticmethod
-    def _least(box: Any) -> float:
-        """The least expected cost of a prize from this box."""
-        if isinstance(box, StagedBox):
-            return float(box.costs.sum())
-        if isinstance(box, MarkovBox):
-            return box.expected_cost
-        return float(box.expected_cost)
+        return float(self.rewards.spread[member]), float(self.rewards.mean[member])
 
     def rule(self, cost_scale: float) -> StagedRule:
         """The optimal rule when every cost counts `cost_scale` times; at 0 the limit from above."""
@@ -159,7 +151,7 @@ def _edges(levels: tuple[Levels, ...]) -> Floats:
     return inside
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StagedSolution:
     """The optimal policy for boxes of which some are paid in stages, and what to expect of it.
 
@@ -180,9 +172,16 @@ class StagedSolution:
     spend: float
     go_on_probability: float
     slack: bool
-    _stop_early: StagedRule = field(repr=False)
-    _go_on: StagedRule = field(repr=False)
-    _rewards: Rewards | None = field(repr=False)
+    _stop_early: StagedRule
+    _go_on: StagedRule
+    _rewards: Rewards | None
+
+    def __repr__(self) -> str:
+        return in_a_line(self)
+
+    def _repr_html_(self) -> str:
+        """For a notebook: boxes in the order in which they are begun."""
+        return as_table(self)
 
     @property
     def indices(self) -> Floats:

@@ -1,7 +1,7 @@
 """The paper's test problems: spaces, objectives that say what they cost, budgets and known optima.
 
 Each function makes a frozen `Problem`, ready for `minimize` or an `Optimizer`. The simulators need `gymnasium[box2d]`
-(`pip install "pbgi[problems]"`), which is imported when one of them is made; the others need nothing more than pbgi.
+(`pip install 'gymnasium[box2d]'`), which is imported when one of them is made; the others need nothing more than pbgi.
 """
 
 from pbgi.problems.gp_prior import gp_draw

@@ -22,4 +22,4 @@ def import_with_box2d(module: str, problem: str) -> Any:
                 import_module("Box2D")
         return import_module(module)
     except ImportError as error:
-        raise ImportError(f'{problem} needs a simulator: pip install "pbgi[problems]"') from error
+        raise ImportError(f"{problem} needs a simulator: pip install 'gymnasium[box2d]'") from error

@@ -1,13 +1,16 @@
 """What came of a run, for people: plots, a page, and curves for papers.
 
     figures            all plots of a run that have something to show, by title
-    plot_...           one of them: best_value, outlook, spending, costs, stop_gauge, cost_scale, slices, parallel
+    plot_...           one of them: best_value, outlook, spending, costs, stop_gauge, cost_scale, importance, slices,
+                       parallel
     write_report       one HTML page with the result in words, the plots and all trials; needs nothing to be read
     draw_best_value    median and quartiles of several runs on axes of Matplotlib, for papers
     draw_regret        the same of the distance to a known optimum
 
-Each takes a `pbgi.Result`, a `pbgi.Optimizer` or an Optuna study. Needs `pip install "pbgi[plot]"`. Names are imported
-when they are first used.
+    palette            colors, fonts and labels of all figures, for figures of your own
+
+Each plot takes a `pbgi.Result`, a `pbgi.Optimizer` or an Optuna study. Needs Plotly (`pip install plotly`). Names are
+imported when they are first used.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
         plot_best_value,
         plot_cost_scale,
         plot_costs,
+        plot_importance,
         plot_outlook,
         plot_parallel,
         plot_slices,
@@ -36,6 +40,7 @@ __all__ = [
     "plot_best_value",
     "plot_cost_scale",
     "plot_costs",
+    "plot_importance",
     "plot_outlook",
     "plot_parallel",
     "plot_slices",
@@ -58,7 +63,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if str(error.name).partition(".")[0] != "plotly":
             raise
-        raise ImportError(f'pbgi.report.{name} draws with Plotly: pip install "pbgi[plot]"') from error
+        raise ImportError(f"pbgi.report.{name} draws with Plotly: pip install plotly") from error
 
 
 def __dir__() -> list[str]:

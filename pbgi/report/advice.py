@@ -6,12 +6,13 @@ Every function looks for one thing and says nothing where it finds nothing. All 
 import math
 from collections.abc import Iterator
 
+from pbgi.display.wording import number, plural, text
 from pbgi.history import Trial
 from pbgi.parameter import Categorical
 from pbgi.report.course import Course
 from pbgi.report.regions import Region, regions_of
 from pbgi.report.subject import Subject
-from pbgi.report.wording import amount, number, share, text
+from pbgi.report.wording import amount, share
 
 # A best value so close to the end of a parameter's range may lie beyond it.
 AT_BOUND = 0.02
@@ -35,7 +36,7 @@ def standing(subject: Subject) -> list[str]:
 
 def what_to_try(subject: Subject) -> list[str]:
     """What to try next."""
-    looks = (_no_value, _more_budget, _bounds, _failures, _dear_regions, _stale)
+    looks = (_no_value, _all_equal, _more_budget, _bounds, _failures, _dear_regions, _stale)
     said = [sentence for look in looks for sentence in look(subject)]
     return said or ["Nothing stands out: the best point is inside the space, and no region wastes money or fails."]
 
@@ -79,7 +80,7 @@ def _spent(subject: Subject) -> Iterator[str]:
     states = [subject.state_of(trial) for trial in subject.trials]
     named = ("complete", "failed", "pruned", "interrupted", "running")
     counts = [f"{states.count(s)} {s}" for s in named if s in states]
-    yield f"{_plural(len(states), 'trial')}: {', '.join(counts)}." if counts else "There are no trials yet."
+    yield f"{plural(len(states), 'trial')}: {', '.join(counts)}." if counts else "There are no trials yet."
     if subject.budget is not None:
         part = subject.spent / subject.budget
         held = f", {amount(subject.reserved, subject.unit)} held for running trials" if subject.reserved else ""
@@ -114,11 +115,22 @@ def _no_value(subject: Subject) -> Iterator[str]:
         yield "Find out why no trial gives a value before spending more."
 
 
+def _all_equal(subject: Subject) -> Iterator[str]:
+    if _is_flat(subject):
+        n = len(subject.completed)
+        yield f"All {n} values are equal: either the parameters do not matter, or the program does not use them."
+
+
+def _is_flat(subject: Subject) -> bool:
+    """Whether there are several values, and no difference between them: then none of them is the best."""
+    return len(subject.completed) > 2 and len({trial.value for trial in subject.completed}) == 1
+
+
 def _more_budget(subject: Subject) -> Iterator[str]:
     found, best = subject.outlook, subject.best
-    if found is None or best is None or best.value is None:
+    if found is None or best is None or best.value is None or _is_flat(subject):
         return
-    left = subject.remaining or 0.0
+    left = subject.spendable
     extra = left if left >= found.extra[1] else float(found.extra[-1])
     reached = float(found.expected[min(int(sum(found.extra < extra * (1 - 1e-9))), len(found.extra) - 1)])
     values = [trial.value or 0.0 for trial in subject.completed]
@@ -190,13 +202,13 @@ def _dear_regions(subject: Subject) -> Iterator[str]:
                 continue
             best_there = subject.sign * max(values)
             yield (
-                f"{share(part)} of the money went to {_plural(len(region.trials), 'trial')} with {text(name)} at "
+                f"{share(part)} of the money went to {plural(len(region.trials), 'trial')} with {text(name)} at "
                 f"{region.words}, where the best is {number(best_there)}: consider leaving that out."
             )
 
 
 def _stale(subject: Subject) -> Iterator[str]:
-    if subject.best is None or subject.spent <= 0.0 or len(subject.completed) < FEWEST_TRIALS:
+    if _is_flat(subject) or subject.best is None or subject.spent <= 0.0 or len(subject.completed) < FEWEST_TRIALS:
         return
     since = subject.spent - Course.of(subject).until[subject.best.number]
     if since > STALE * subject.spent:
@@ -204,7 +216,3 @@ def _stale(subject: Subject) -> Iterator[str]:
         done = subject.budget is not None and (subject.remaining or 0.0) < NEXT_TO_NOTHING * subject.budget
         so = ": a smaller budget would have done, or the space needs other parameters" if done else ""
         yield f"The last {share(since / subject.spent)} of the spending found nothing better{so}."
-
-
-def _plural(n: int, word: str) -> str:
-    return f"{n} {word}" if n == 1 else f"{n:,} {word}s"

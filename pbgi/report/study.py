@@ -11,26 +11,27 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState as StudyState
 
+from pbgi.display.wording import text
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial
 from pbgi.integrations.optuna import PBGISampler
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Categorical, Float, Parameter
 from pbgi.report.subject import Subject
-from pbgi.report.wording import text
 from pbgi.serialization import Value, plain_value
 from pbgi.settings import Settings
 from pbgi.stopping import BudgetSpent, NothingLeft, Situation, StopReason
 from pbgi.study import attributes
 from pbgi.study.engine import StudyEngine, trial_of_account
+from pbgi.study.learned import LearnedSpace
 from pbgi.study.ledger import Account, Ledger, ledger_of
 from pbgi.study.settings import StudySettings
-from pbgi.study.spaces import Axis, CommonSpace, SearchSpace
+from pbgi.study.spaces import Axis, SearchSpace
 from pbgi.study.storage import trials_of
 
 # Fitting a model to more trials than this, for a study that has none yet, would take minutes.
@@ -58,8 +59,8 @@ def subject_of_study(study: Study, *, unit: str = "", name: str = "") -> Subject
         raise InvalidInputError(f"{rule}; got {len(study.directions)} directions")
     told, trials, direction = _told(study), trials_of(study), study.direction.name.lower()
     sampler = study.sampler if isinstance(study.sampler, PBGISampler) else None
-    ledger = _without_refused(ledger_of(trials) if sampler is None else sampler.ledger(trials))
-    search_space = SearchSpace.of(_common_distributions(study.study_name, trials))
+    ledger = _without_refused(ledger_of(trials) if sampler is None else sampler.ledger(study, trials))
+    search_space = _search_space(study.study_name, trials)
     words = {axis_name: _words(axis) for axis_name, axis in search_space.axes.items()}
     optimizer, numbers = _optimizer(told.settings, search_space, direction, ledger)
     in_words, kept = partial(_in_words, words), _kept_reason(study)
@@ -101,13 +102,13 @@ def _tells_costs(trials: Sequence[FrozenTrial]) -> bool:
     return any(attributes.COST in trial.user_attrs for trial in trials) or not trials
 
 
-def _common_distributions(name: str, trials: list[FrozenTrial]) -> dict[str, BaseDistribution]:
-    """What the completed trials have in common; where there are none, what all have that were begun."""
-    common = CommonSpace().distributions(name, trials)
-    if common or any(trial.state == StudyState.COMPLETE for trial in trials):
-        return common
+def _search_space(name: str, trials: list[FrozenTrial]) -> SearchSpace:
+    """What the completed trials show; where there are none, what all have that were begun."""
+    if any(trial.state == StudyState.COMPLETE for trial in trials):
+        return LearnedSpace().search_space(name, trials)
     begun = [trial.distributions for trial in trials if trial.distributions]
-    return {key: d for key, d in begun[0].items() if all(other.get(key) == d for other in begun)} if begun else {}
+    both = {key: d for key, d in begun[0].items() if all(other.get(key) == d for other in begun)} if begun else {}
+    return SearchSpace.of(both)
 
 
 def _without_refused(ledger: Ledger) -> Ledger:
@@ -196,7 +197,7 @@ def _words(axis: Axis) -> _Words:
         return _Words(axis, Categorical(offered), choices)
     if isinstance(distribution, FloatDistribution) and distribution.step is not None:
         return _Words(axis, Float(distribution.low, distribution.high))
-    return _Words(axis, axis.parameter)
+    return _Words(axis, replace(axis.parameter, when=None))  # parents are shown by other values than the engine's
 
 
 def _in_words(words: Mapping[str, _Words], point: Mapping[str, Value]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ParamSpec
 
 from pbgi.checks import refuse_unknown_arguments, require_count, require_positive
+from pbgi.constraints.constraint import Constraints
 from pbgi.cost import Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.gp.config import GPConfig
@@ -55,6 +56,7 @@ def minimize(
     max_failures: int | None = 5,
     seconds: float | None = None,
     resume: str | os.PathLike[str] | None = None,
+    constraints: Constraints | None = None,
 ) -> Result:
     """Minimize a function within a budget.
 
@@ -85,6 +87,8 @@ def minimize(
             from there as if it had never stopped; it must have been written with the same arguments, but for when to
             stop. A trial that was running when the program was killed is charged what was expected of it, and its
             point is tried again.
+        constraints: Names of outcomes with the conditions that they must keep, `AtMost(limit)` or `AtLeast(limit)`; the
+            function returns the outcomes beside the value, `{"value": ..., "latency_ms": ...}`.
 
     Returns:
         The result; after Ctrl-C, `StopRun` or `sys.exit` in the function or an error in a callback or a price, what
@@ -106,6 +110,7 @@ def minimize(
         model=model,
         n_startup_trials=n_startup_trials,
         seed=seed,
+        constraints=constraints,
     )
     limit = None if seconds is None else require_positive("seconds", seconds)
     if optimizer.endless and limit is None:

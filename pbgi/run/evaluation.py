@@ -3,7 +3,7 @@
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor, Future
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +16,7 @@ Function = Callable[[dict[str, Value]], Any]
 
 
 class NoValueError(InvalidInputError):
-    """The function returned no value at all: a `return` is missing, say, which no other point will mend."""
+    """The function returned no value, or not all outcomes: a `return` is missing, say. No other point will mend it."""
 
 
 class Outcome(NamedTuple):
@@ -68,19 +68,34 @@ def _line(below: TracebackType | None) -> str | None:
     return f"{Path(frames[0].filename).name}, line {frames[0].lineno}{shown}"
 
 
-def value_and_cost(returned: Any) -> tuple[Any, Any]:
-    """Value and cost, which may be None, from what the function returned.
+class Read(NamedTuple):
+    """What the function returned, taken apart: a cost may be None; outcomes are by the names of the conditions."""
+
+    value: Any
+    cost: Any
+    outcomes: dict[str, Any]
+
+
+def read(returned: Any, names: Collection[str] = ()) -> Read:
+    """Value, cost and outcomes from what the function returned.
+
+    Args:
+        returned: A value, `(value, cost)`, or a mapping with "value", perhaps "cost", and the outcomes.
+        names: Of the outcomes that conditions are about.
 
     Raises:
-        NoValueError: There is no value in it.
+        NoValueError: There is no value in it, or an outcome is missing.
         InvalidInputError: It is something else.
     """
-    value, cost = returned, None
+    value, cost, outcomes = returned, None, dict[str, Any]()
     if isinstance(returned, Mapping):
-        unknown = sorted(set(returned) - {"value", "cost"}, key=str)
+        unknown = sorted(set(returned) - {"value", "cost", *names}, key=str)
         if "value" not in returned or unknown:
-            raise InvalidInputError(f"a returned mapping must have 'value' and may have 'cost'; got {list(returned)}")
+            rule = "a returned mapping must have 'value' and may have 'cost'"
+            others = f", and the outcomes {', '.join(map(repr, names))}" if names else ""
+            raise InvalidInputError(f"{rule}{others}; got {list(returned)}")
         value, cost = returned["value"], returned.get("cost")
+        outcomes = {name: returned[name] for name in names if returned.get(name) is not None}
     elif isinstance(returned, tuple):
         if len(returned) != 2:
             raise InvalidInputError(f"a returned tuple must be (value, cost); got {returned!r}")
@@ -88,7 +103,14 @@ def value_and_cost(returned: Any) -> tuple[Any, Any]:
     if value is None:
         rule = "the function must return a value, (value, cost) or {'value': ..., 'cost': ...}"
         raise NoValueError(f"{rule}; got {returned!r}: the value is missing; is there a `return`?")
-    return value, cost
+    missing = [name for name in names if name not in outcomes]
+    if missing:
+        wanted = ", ".join(f"{name!r}: ..." for name in ("value", *names))
+        raise NoValueError(
+            f"the function must return {{{wanted}}}; got {returned!r}: the outcome {missing[0]!r}, which a condition "
+            "is about, is missing"
+        )
+    return Read(value, cost, outcomes)
 
 
 def cost_in(returned: Any) -> Any:

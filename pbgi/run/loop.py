@@ -16,7 +16,7 @@ from pbgi.history import Trial, TrialState
 from pbgi.optimizer import Optimizer
 from pbgi.run.checkpoint import Beginning, Checkpoint
 from pbgi.run.ending import STOPPED, EndedError, Failures, stopped
-from pbgi.run.evaluation import Function, Outcome, cost_in, evaluate, value_and_cost
+from pbgi.run.evaluation import Function, Outcome, cost_in, evaluate, read
 from pbgi.run.log import LOG, warn
 from pbgi.run.progress import Progress, describe
 from pbgi.run.result import Result, result_of
@@ -230,10 +230,11 @@ class Run:
         if outcome.error is not None:
             return self._fail(trial, outcome.error, outcome)
         try:
-            value, cost = value_and_cost(outcome.returned)
+            value, cost, outcomes = read(outcome.returned, self._optimizer.settings.constraints or {})
             self._has_own_unit = self._has_own_unit or check_cost(cost) is not None
             paid = cost if self._has_own_unit else max(outcome.seconds, LEAST_SECONDS)
-            ended = self._optimizer.tell(trial, value, cost=paid, charge=self._charge_without(paid, trial))
+            charge = self._charge_without(paid, trial)
+            ended = self._optimizer.tell(trial, value, cost=paid, charge=charge, constraints=outcomes)
         except InvalidInputError as error:
             return self._fail(trial, str(error), outcome, error)
         if ended.value is None:

@@ -2,12 +2,13 @@
 
 climb.py     quasi-Newton climbs from many points at once
 grids.py     the same where coordinates live on grids
-search.py    a pool of points, starts chosen from it, and the search
+maximize.py  a pool of points, starts chosen from it, and the search
 """
 
 from pbgi.search.grids import FineGrid, Grid
 from pbgi.search.maximize import (
     Acquisition,
+    Activity,
     Search,
     SearchResult,
     build_pool,
@@ -18,6 +19,7 @@ from pbgi.search.maximize import (
 
 __all__ = [
     "Acquisition",
+    "Activity",
     "FineGrid",
     "Grid",
     "Search",

@@ -91,6 +91,7 @@ def maximize_mixed(
     max_rounds: int = MAX_ROUNDS,
     tolerance: float = 1e-9,
     race: bool = False,
+    mask: Callable[[Floats], Bools] | None = None,
 ) -> tuple[Floats, Floats]:
     """Climb from every start where some coordinates live on grids.
 
@@ -103,6 +104,7 @@ def maximize_mixed(
         grids: One entry per coordinate.
         max_rounds: Sweeps and climbs that a start may go through.
         scale, lengths, tolerance, race: As for `maximize_batch`.
+        mask: Which coordinates (m, d) of points (m, d) matter: others are not swept. All of them by default.
 
     Returns:
         Points (m, d) on the grids and their values (m,), never below the value at the start.
@@ -125,7 +127,8 @@ def maximize_mixed(
         before = values[rows]
         for j, grid in enumerate(grids):
             if grid is not None and grid.n_levels > 1:
-                _sweep(X, values, rows, j, grid, value_only)
+                matters = rows if mask is None else rows[mask(X[rows])[:, j]]
+                _sweep(X, values, matters, j, grid, value_only)
         climb(rows, continuous)
         # A row that gained nothing in a whole round would gain nothing in the next one either.
         rows = rows[values[rows] > before + tolerance * (scale or 0.0)]
@@ -151,6 +154,8 @@ def _move(X: Floats, values: Floats, rows: Ints, candidates: Floats, value_only:
 
 def _sweep(X: Floats, values: Floats, rows: Ints, j: int, grid: Grid | FineGrid, value_only: ValueOnly) -> None:
     """Set coordinate `j` of each row to its best level, the others being as they are."""
+    if not len(rows):
+        return
     for positions in _passes(X, rows, j, grid):  # (m, levels)
         candidates = np.repeat(X[rows][:, None, :], positions.shape[1], axis=1)
         candidates[:, :, j] = grid.at(positions)

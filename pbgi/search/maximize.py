@@ -43,6 +43,19 @@ class Acquisition(Protocol):
         """Values (m,) and gradients (m, d)."""
 
 
+class Activity(Protocol):
+    """Coordinates that matter only where others have certain values. All methods take points (m, d)."""
+
+    def settle(self, X: Floats) -> Floats:
+        """The points with coordinates that do not matter at their one place."""
+
+    def mask(self, X: Floats) -> Bools:
+        """Which coordinates (m, d) matter."""
+
+    def decisions(self, X: Floats) -> Ints:
+        """By which values (m, k) of other coordinates that is decided."""
+
+
 class SearchResult(NamedTuple):
     """What a search found.
 
@@ -201,6 +214,7 @@ def search(
     grids: Grids | None = None,
     excluded: ArrayLike | None = None,
     lengths: Floats | None = None,
+    activity: Activity | None = None,
 ) -> SearchResult:
     """Find the point of the unit cube (or of the grids in it) where the acquisition function is largest.
 
@@ -212,6 +226,7 @@ def search(
         grids: One entry per coordinate, None for a continuous one; by default all are continuous.
         excluded: Points (k, d) that must not be returned, e.g. those already evaluated in a finite space.
         lengths: How far (d,) the function goes before it changes, see `maximize_batch`.
+        activity: Which coordinates matter where; by default all do everywhere. The function is asked at settled points.
 
     Returns:
         The best point that is not excluded among all visited ones, and where the climbs ended. A finite space with at
@@ -219,14 +234,18 @@ def search(
     """
     X, grids = _checked(pool, grids)
     n_starts = default_n_starts(X.shape[1]) if n_starts is None else n_starts
-    is_excluded = _Excluded(_as_points(excluded, X.shape[1]), grids)
+    is_excluded = _Excluded(_as_points(excluded, X.shape[1]), grids, activity)
     everything = _all_points(grids)
     X = snap(X, grids) if everything is None else everything
+    if activity is not None:
+        X, acquisition = activity.settle(X), _Settled(acquisition, activity)
     values = finite(acquisition.value(X))
     if everything is None:
         # A climb may well start from an excluded row: its neighbors are often the best points left.
-        starts = X[choose_starts(values, X, n_starts, rng)]
-        tops, top_values = _climb(acquisition, starts, grids, is_excluded, _spread(values), lengths)
+        rows = choose_starts(values, X, n_starts, rng)
+        if activity is not None:
+            rows = np.union1d(rows, _best_of_each(activity.decisions(X), values, n_starts))
+        tops, top_values = _climb(acquisition, X[rows], grids, is_excluded, _spread(values), lengths, activity)
         X, values, n_tops = np.concatenate([tops, X]), np.concatenate([top_values, values]), len(tops)
     else:
         order = np.lexsort((rng.random(len(values)), -values))
@@ -249,6 +268,7 @@ def _climb(
     is_excluded: "_Excluded",
     scale: float | None,
     lengths: Floats | None,
+    activity: Activity | None,
 ) -> tuple[Floats, Floats]:
     if all(grid is None for grid in grids) or not len(starts):
         climb = partial(maximize_batch, scale=scale, lengths=lengths, tolerance=TOLERANCE, race=True)
@@ -258,14 +278,38 @@ def _climb(
         return np.where(is_excluded(X), -np.inf, acquisition.value(X))
 
     f = acquisition.value_and_grad
-    return maximize_mixed(f, value_only, starts, grids, scale=scale, lengths=lengths, race=True)
+    mask = None if activity is None else activity.mask
+    tops, values = maximize_mixed(f, value_only, starts, grids, scale=scale, lengths=lengths, race=True, mask=mask)
+    return tops if activity is None else activity.settle(tops), values
+
+
+class _Settled:
+    """A function asked at settled points, which does not change along coordinates that do not matter."""
+
+    def __init__(self, of: Acquisition, activity: Activity) -> None:
+        self._of, self._activity = of, activity
+
+    def value(self, X: Floats) -> Floats:
+        return self._of.value(self._activity.settle(X))
+
+    def value_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
+        value, gradient = self._of.value_and_grad(self._activity.settle(X))
+        return value, np.where(self._activity.mask(X), gradient, 0.0)
+
+
+def _best_of_each(decisions: Ints, values: Floats, most: int) -> Ints:
+    """The best row of each branch, of the best `most` branches: in each there is a climb."""
+    order = np.argsort(-values, kind="stable")
+    _, first = np.unique(decisions[order], axis=0, return_index=True)
+    best = order[np.sort(first)][:most]
+    return best[np.isfinite(values[best])]
 
 
 class _Excluded:
     """Tells which points are among those excluded."""
 
-    def __init__(self, excluded: Floats, grids: Grids):
-        self._grids = grids
+    def __init__(self, excluded: Floats, grids: Grids, activity: Activity | None):
+        self._grids, self._activity = grids, activity
         self._form = _random_form(len(grids))
         self._hashes = self._hash(excluded) if len(excluded) else None
 
@@ -273,6 +317,7 @@ class _Excluded:
         return np.zeros(len(X), dtype=bool) if self._hashes is None else np.isin(self._hash(X), self._hashes)
 
     def _hash(self, X: Floats) -> NDArray[np.int64]:
+        X = X if self._activity is None else self._activity.settle(X)
         codes = [
             np.rint(x / RESOLUTION).astype(np.int64) if grid is None else grid.nearest(x)
             for x, grid in zip(X.T, self._grids, strict=True)

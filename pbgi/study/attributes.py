@@ -17,7 +17,11 @@ COMMAND = "pbgi:command"  # which process its command is, and when that began
 ATTEMPTS = "pbgi:attempts"  # what earlier attempts took and cost
 BEAT = "pbgi:beat"  # the last sign of life: seconds so far, and when that was
 
+FROM = "pbgi:from"  # the trial of an earlier study whose result it is, see `pbgi tune --from`
+OUTCOMES = "pbgi:outcomes"  # what conditions are about, by name, as it was told
+
 # Of a trial: system attributes.
+CONSTRAINTS = "constraints"  # Optuna's own: how far a trial is beyond each limit
 TRIAL = "pbgi:trial"  # what was suggested: the point, its predicted cost, and what the policy noted (Trial.record)
 CHOOSING = "pbgi:choosing"  # set while a worker chooses the point: the lock it holds meanwhile, or true
 PRICE = "pbgi:price"  # what it is charged, where that is known and no cost was told

@@ -13,16 +13,20 @@ from typing import Any, Protocol
 from optuna.distributions import BaseDistribution
 from optuna.trial import TrialState as StudyState
 
+from pbgi.constraints.constraint import Constraints
 from pbgi.cost import Cost
 from pbgi.gp.config import GPConfig
 from pbgi.history import Trial, TrialState
-from pbgi.notes import Note
+from pbgi.model import length_of_note
+from pbgi.notes import VALUE_MODEL, Note
 from pbgi.optimizer import Optimizer
 from pbgi.serialization import Value
 from pbgi.settings import Settings
 from pbgi.space import Space
 from pbgi.study import attributes
 from pbgi.study.ledger import Account, Ledger, total
+from pbgi.study.outcomes import constraints_of, outcomes_of
+from pbgi.study.pruned import estimated_values
 from pbgi.study.suggestion import suggested_params
 
 LEAST_BUDGET = 1e-300  # where trials without a point have used up all of it
@@ -77,8 +81,11 @@ class StudyEngine:
             self._space, self._read = space, {}
         read = [self._reading(self._space, account) for account in ledger.accounts.values()]
         inside = [one for one in read if one.trial is not None]
-        trials = tuple(_numbered(one.trial, i) for i, one in enumerate(inside) if one.trial is not None)
-        made_for = (self._space, direction, self._budget_inside(read), any(one.has_more for one in inside))
+        finals = estimated_values((one.account.trial for one in inside), direction)
+        trials = tuple(_numbered(_informing(one, finals), i) for i, one in enumerate(inside))
+        constraints = constraints_of(self._settings.constraints, (one.account.trial for one in inside))
+        has_more = any(one.has_more for one in inside)
+        made_for = (self._space, direction, self._budget_inside(read), has_more, constraints)
         if self._optimizer is None or made_for != self._made_for or self._optimizer.trials != trials:
             settings = self._settings_for(self._space, *made_for[2:])
             self._optimizer = Optimizer.of(self._space.space, direction, settings, trials)
@@ -90,7 +97,8 @@ class StudyEngine:
         before = self._read.get(account.trial.number)
         if before is not None and (before.account is account or before.account == account):
             return before
-        read = _Read(account, engine_trial(space, account), _has_more(space, account))
+        trial = engine_trial(space, account)
+        read = _Read(account, trial, trial is not None and _has_more(trial, account))
         if account.trial.state.is_finished():
             self._read[account.trial.number] = read
         return read
@@ -100,13 +108,16 @@ class StudyEngine:
         if self._settings.budget is None:
             return None
         outside = total(one.account.charged + one.account.reserved for one in read if one.trial is None)
-        return max(self._settings.budget - outside, LEAST_BUDGET)
+        return max(self._settings.budget - outside, min(self._settings.budget, LEAST_BUDGET))
 
-    def _settings_for(self, space: StudySpace, budget: float | None, has_more: bool) -> Settings:
+    def _settings_for(
+        self, space: StudySpace, budget: float | None, has_more: bool, constraints: Constraints | None
+    ) -> Settings:
         model = self._settings.model
         if has_more and isinstance(model, GPConfig):
             model = replace(model, noisy=True)  # one point may give different values, by what it says nothing of
-        return replace(self._settings, budget=budget, cost=space.cost_in_values(self._settings.cost), model=model)
+        cost = space.cost_in_values(self._settings.cost)
+        return replace(self._settings, budget=budget, cost=cost, model=model, constraints=constraints)
 
 
 def trial_of_account(account: Account, params: Mapping[str, Value], record: Mapping[str, Note]) -> Trial:
@@ -123,6 +134,7 @@ def trial_of_account(account: Account, params: Mapping[str, Value], record: Mapp
         message=message,
         record=record,
         charge=None if running or account.observed == account.charged else account.charged,
+        constraints=outcomes_of(account.trial),
     )
 
 
@@ -137,6 +149,16 @@ def engine_trial(space: StudySpace, account: Account) -> Trial | None:
     trial = trial_of_account(account, point, _record(space, account, point))
     free = trial.state in (TrialState.COMPLETE, TrialState.FAILED) and account.charged == 0.0
     return replace(trial, external=True, record={}, predicted_cost=None, charge=None) if free else trial
+
+
+def _informing(one: _Read, finals: Mapping[int, float]) -> Trial:
+    """The trial of a reading that has one; a pruned one with the value that it would have had, if that is known."""
+    assert one.trial is not None  # noqa: S101 (for the type checker)
+    value = finals.get(one.account.trial.number)
+    if value is None:
+        return one.trial
+    charge = None if one.trial.external else one.account.charged
+    return replace(one.trial, state=TrialState.COMPLETE, value=value, cost=None, charge=charge, message=None)
 
 
 def _numbered(trial: Trial, number: int) -> Trial:
@@ -157,10 +179,10 @@ def _outcome(account: Account) -> tuple[TrialState, str | None]:
     return state, message if isinstance(message, str) else None
 
 
-def _has_more(space: StudySpace, account: Account) -> bool:
-    """Whether a trial has values of parameters, of a branch of its own, say, that the space does not have."""
+def _has_more(trial: Trial, account: Account) -> bool:
+    """Whether a trial of the study has values of parameters that its point in the space does not have."""
     theirs = account.trial.distributions
-    others = theirs.keys() - space.distributions.keys()
+    others = theirs.keys() - trial.params.keys()
     return account.trial.state == StudyState.COMPLETE and any(not theirs[name].single() for name in others)
 
 
@@ -168,10 +190,13 @@ def _record(space: StudySpace, account: Account, point: Mapping[str, Value]) -> 
     """What was noted of the trial, if it was of this point in this space: a user may have fixed some parameters.
 
     What was noted in a narrower range says little of a wider one: length scales, a rate that has fallen, that nothing
-    was worth its price.
+    was worth its price. Nor does what was noted when fewer parameters were known, or others.
     """
     suggestion, known = account.suggestion, space.distributions
-    if suggestion is None or not {n for n, d in known.items() if not d.single()} <= suggestion.params.keys():
+    if suggestion is None or not {n for n in point if not known[n].single()} <= suggestion.params.keys():
+        return {}
+    fitted = VALUE_MODEL.of(suggestion)
+    if fitted is not None and len(fitted) != length_of_note(space.space.dimension):
         return {}
     if any(theirs != known.get(name, theirs) for name, theirs in account.trial.distributions.items()):
         return {}

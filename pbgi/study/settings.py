@@ -8,13 +8,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pbgi.constraints.constraint import Constraints
+from pbgi.cost import KnownCost
 from pbgi.policy import PBGI, POLICIES, Policy
 from pbgi.serialization import from_plain, require_fields, to_plain
-from pbgi.settings import Settings, require_direction
+from pbgi.settings import Settings, conditions_from_plain, conditions_to_plain, require_direction
 from pbgi.space import Space
 from pbgi.stopping import GittinsStop, MaxTrials, StopRule
+from pbgi.study.formula import Formula
 
-FIELDS = ("space", "direction", "budget", "policy", "n_startup_trials", "seed", "trials", "objective", "cost", "price")
+FIELDS = (
+    *("space", "direction", "budget", "policy", "n_startup_trials", "seed", "trials", "objective", "cost", "price"),
+    "formula",
+    "constraints",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +29,8 @@ class StudySettings:
     """What an optimizer of this study is made of.
 
     `objective` and `cost` are what values and costs are called, `price` is that of a second where seconds are what
-    costs: with another one costs are in another unit.
+    costs: with another one costs are in another unit. `formula` is what a trial costs, where that is known,
+    `constraints` are conditions on other outcomes.
     """
 
     space: Space
@@ -35,6 +43,8 @@ class StudySettings:
     objective: str
     cost: str
     price: float | None
+    formula: str | None = None
+    constraints: Constraints | None = None
 
     def __post_init__(self) -> None:
         require_direction(self.direction)
@@ -43,24 +53,29 @@ class StudySettings:
     def to_plain(self) -> dict[str, Any]:
         """As JSON."""
         plain = {name: getattr(self, name) for name in FIELDS}
-        return plain | {"space": self.space.to_plain(), "policy": to_plain(self.policy)}
+        own = {"space": self.space.to_plain(), "policy": to_plain(self.policy)}
+        return plain | own | {"constraints": conditions_to_plain(self.constraints)}
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> "StudySettings":
         """What `to_plain` wrote, checked."""
+        # What was written before there were formulas and conditions has none.
+        data = {"formula": None, "constraints": None, **data}
         require_fields("settings of the study", data, FIELDS)
         read = {"space": Space.from_plain(data["space"]), "policy": from_plain("policy", data["policy"], POLICIES)}
-        return cls(**{**data, **read})
+        return cls(**{**data, **read, "constraints": conditions_from_plain(data["constraints"])})
 
     @property
     def engine(self) -> Settings:
         """What an optimizer is told besides space and direction."""
         return Settings(
+            cost=None if self.formula is None else KnownCost(Formula(self.formula, self.space)),
             budget=self.budget,
             policy=self.policy,  # type: ignore[arg-type]  # defaults are filled in
             stop=self._stop(),  # type: ignore[arg-type]
             n_startup_trials=self.n_startup_trials,
             seed=self.seed,
+            constraints=self.constraints,
         )
 
     def _stop(self) -> StopRule | None:

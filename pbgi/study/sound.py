@@ -86,6 +86,11 @@ def _is_list_of_numbers(value: Any) -> bool:
     return isinstance(value, list) and all(type(x) in (int, float) for x in value)
 
 
+def are_outcomes(value: object) -> bool:
+    """Finite numbers by name."""
+    return isinstance(value, Mapping) and all(type(x) in (int, float) and math.isfinite(x) for x in value.values())
+
+
 def _are_attempts(value: object) -> bool:
     return isinstance(value, list) and all(map(_has_amounts("seconds", "cost"), value))
 
@@ -96,6 +101,7 @@ NOTES: dict[str, tuple[str, Callable[[object], bool]]] = {
     attributes.MESSAGE: ("a text", lambda value: isinstance(value, str)),
     attributes.OVERRUN: ("true or false", lambda value: isinstance(value, bool)),
     attributes.OBSERVED: ("a cost", is_amount),
+    attributes.OUTCOMES: ("numbers by name", are_outcomes),
     attributes.SECONDS: ("a number of seconds", is_amount),
     attributes.TOKEN: (
         "a few hexadecimal digits",

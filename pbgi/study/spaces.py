@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.cost import Cost, KnownCost, LearnedCost
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.serialization import Value
 from pbgi.space import Space
+from pbgi.study.tree import When
 
 ROUNDING = 1e-8  # how far from a whole number of steps a value may be; as in Optuna
 
@@ -62,10 +62,15 @@ class Axis:
         """The same for an array of them."""
         if isinstance(self.distribution, FloatDistribution | IntDistribution) and not self.is_level:
             return values
-        external = [self.from_engine(value) for value in values.tolist()]
+        # Where the parameter is not there the engine has NaN or None, and so has the user.
+        external = [value if value is None or value != value else self.from_engine(value) for value in values.tolist()]
         column = np.empty(len(external), dtype=float if self.is_level else object)
         column[:] = external
         return column
+
+    def under(self, when: When) -> "Axis":
+        """The same where parents have certain positions or levels, which are the engine's values of them."""
+        return replace(self, parameter=replace(self.parameter, when={name: list(on) for name, on in when.items()}))
 
     @property
     def is_level(self) -> bool:
@@ -104,21 +109,38 @@ def _parameter(distribution: BaseDistribution) -> Parameter:
     return Integer(0, round((distribution.high - distribution.low) / distribution.step))
 
 
+class NotThereError(KeyError):
+    """A function of the user's asks for a parameter that trials like this one have not been seen to have."""
+
+
 @dataclass(frozen=True)
 class SearchSpace:
-    """The parameters that are chosen together, by name, in order, and those that have one value only."""
+    """The parameters that are chosen together, by name, in order, and those that have one value only.
+
+    Attributes:
+        axes: Those that are chosen. The engine's parameters know under which values of others they exist.
+        constants: The values of the others.
+        whole: Whether these are all parameters that completed trials have.
+    """
 
     axes: Mapping[str, Axis]
     constants: Mapping[str, Any] = field(default_factory=dict)
+    whole: bool = True
 
     @classmethod
-    def of(cls, distributions: Mapping[str, BaseDistribution]) -> "SearchSpace":
-        """All of them that the engine can take."""
-        axes = {name: axis_of(distributions[name]) for name in sorted(distributions)}
+    def of(
+        cls, distributions: Mapping[str, BaseDistribution], tree: Mapping[str, When] | None = None, whole: bool = True
+    ) -> "SearchSpace":
+        """All of them that the engine can take; `tree` has the conditions of those that are not always there."""
+        tree, axes = tree or {}, {name: axis_of(distributions[name]) for name in sorted(distributions)}
         single = {name: distributions[name] for name in axes if distributions[name].single()}
+        taken = {name: axis for name, axis in axes.items() if axis is not None}
+        while lost := [name for name in taken if any(parent not in taken for parent in tree.get(name, ()))]:
+            taken = {name: axis for name, axis in taken.items() if name not in lost}
         return cls(
-            {name: axis for name, axis in axes.items() if axis is not None},
+            {name: axis.under(tree[name]) if tree.get(name) else axis for name, axis in taken.items()},
             {name: _only_value(distribution) for name, distribution in single.items()},
+            whole,
         )
 
     @property
@@ -132,19 +154,26 @@ class SearchSpace:
         return Space({name: axis.parameter for name, axis in self.axes.items()})
 
     def to_engine(self, params: Mapping[str, Any]) -> dict[str, Value] | None:
-        """The engine's point, or None if a value is missing or outside: a trial of another branch or another range."""
+        """The engine's point, or None if a value is missing or outside: a trial of another range or another tree.
+
+        Values of parameters that do not exist there are left out.
+        """
+        point: dict[str, Value] = {}
         try:
-            return {name: axis.to_engine(params[name]) for name, axis in self.axes.items()}
+            for name in self.space.order:
+                if self.space.exists(name, point):
+                    point[name] = self.axes[name].to_engine(params[name])
         except (KeyError, ValueError):
             return None
+        return {name: point[name] for name in self.axes if name in point}
 
     def from_engine(self, point: Mapping[str, Value]) -> dict[str, Any]:
         """The params of a trial."""
-        return {name: axis.from_engine(point[name]) for name, axis in self.axes.items()}
+        return {name: axis.from_engine(point[name]) for name, axis in self.axes.items() if name in point}
 
     def internal(self, params: Mapping[str, Any]) -> dict[str, float]:
         """The params of a trial as the numbers that Optuna stores."""
-        return {name: axis.distribution.to_internal_repr(params[name]) for name, axis in self.axes.items()}
+        return {n: axis.distribution.to_internal_repr(params[n]) for n, axis in self.axes.items() if n in params}
 
     def cost_in_values(self, cost: Cost | None) -> Cost | None:
         """The cost, with its function of the user's values turned into one of the engine's."""
@@ -155,9 +184,15 @@ class SearchSpace:
         return cost
 
     def _in_values(self, function: Callable[[dict[str, Any]], Any], vectorized: bool) -> Callable[[Any], Any]:
-        if not vectorized:
-            return lambda point: function({**self.constants, **self.from_engine(point)})
-        return lambda columns: function(self._columns(columns))
+        of: Callable[[Any], Any] = self._columns if vectorized else lambda p: {**self.constants, **self.from_engine(p)}
+
+        def in_values(point: Any) -> Any:
+            try:
+                return function(of(point))
+            except KeyError as error:
+                raise NotThereError(*error.args) from error
+
+        return in_values
 
     def _columns(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         n = len(next(iter(columns.values())))
@@ -188,51 +223,7 @@ class NamedSpace:
         return cost
 
 
-class CommonSpace:
-    """The distributions that all completed trials of a study have in common; each trial is looked at once.
-
-    A range that has been widened, from one trial to the next and for good, is the wider one: all trials lie in it. One
-    that comes and goes belongs to no common space.
-    """
-
-    def __init__(self) -> None:
-        self._start("")
-
-    def _start(self, study_name: str) -> None:
-        self._study_name, self._seen = study_name, set[int]()
-        self._common: dict[str, BaseDistribution] = {}
-
-    def distributions(self, study_name: str, trials: list[FrozenTrial]) -> dict[str, BaseDistribution]:
-        """What is common to these trials of this study."""
-        done = [t for t in trials if t.state == TrialState.COMPLETE]
-        new = [t for t in done if t.number not in self._seen]
-        if study_name != self._study_name or max(self._seen, default=-1) >= len(trials) or self._is_earlier(new):
-            self._start(study_name)
-            new = done
-        for trial in new:
-            theirs = trial.distributions
-            self._common = _in_both(self._common, theirs) if self._seen else dict(theirs)
-            self._seen.add(trial.number)
-        return self._common
-
-    def _is_earlier(self, new: list[FrozenTrial]) -> bool:
-        """Whether one with another range began before others that were looked at: it is their order that counts."""
-        latest = max(self._seen, default=-1)
-        return any(t.number < latest and not _agrees(self._common, t.distributions) for t in new)
-
-
-def _agrees(common: Mapping[str, BaseDistribution], theirs: Mapping[str, BaseDistribution]) -> bool:
-    return all(theirs.get(name) == distribution for name, distribution in common.items())
-
-
-def _in_both(
-    before: Mapping[str, BaseDistribution], now: Mapping[str, BaseDistribution]
-) -> dict[str, BaseDistribution]:
-    """Those of the first that the second has too, as the second has them."""
-    return {name: now[name] for name, d in before.items() if name in now and _holds_all_of(now[name], d)}
-
-
-def _holds_all_of(new: BaseDistribution, old: BaseDistribution) -> bool:
+def holds_all_of(new: BaseDistribution, old: BaseDistribution) -> bool:
     """Whether it is the same, or a wider range with the same steps."""
     if new == old:
         return True

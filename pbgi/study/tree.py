@@ -19,7 +19,8 @@ from typing import Any
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 
-MOST_LEVELS = 64  # of an integer parent: `range(n)` over more parameters than that is no tree of interest
+from pbgi.condition import MOST_PARENT_LEVELS
+
 CONFIRMATIONS = 1  # trials that repeat a value of the parent and agree on what depends on it
 
 When = Mapping[str, tuple[int, ...]]
@@ -100,13 +101,22 @@ def _decides(
 ) -> dict[int, bool]:
     """For each value of the parent whether the parameter is there with it; empty if a value does not decide that."""
     decides: dict[int, bool] = {}
-    if not isinstance(distribution, CategoricalDistribution | IntDistribution):
+    if (
+        not isinstance(distribution, CategoricalDistribution | IntDistribution)
+        or _n_values(distribution) > MOST_PARENT_LEVELS
+    ):
         return decides
     for i in sorted(possible):
         value = int(distribution.to_internal_repr(trials[i].params[parent]))
         if decides.setdefault(value, i in present) != (i in present):
             return {}
     return decides
+
+
+def _n_values(distribution: CategoricalDistribution | IntDistribution) -> int:
+    if isinstance(distribution, CategoricalDistribution):
+        return len(distribution.choices)
+    return (distribution.high - distribution.low) // distribution.step + 1
 
 
 def _generalized(distribution: BaseDistribution, decides: Mapping[int, bool]) -> tuple[int, ...]:
@@ -119,8 +129,6 @@ def _generalized(distribution: BaseDistribution, decides: Mapping[int, bool]) ->
     if not on or not off or not isinstance(distribution, IntDistribution):
         return ()
     levels = range(distribution.low, distribution.high + 1, distribution.step)
-    if len(levels) > MOST_LEVELS:
-        return ()
     if min(on) > max(off):
         return tuple(level for level in levels if level >= min(on))
     return tuple(level for level in levels if level <= max(on)) if max(on) < min(off) else ()

@@ -24,6 +24,7 @@ SELECT i AS trial_value_id, 2 AS trial_id, 0 AS objective, 1.0 AS value, 'FINITE
 ROWS = [
     (f"UPDATE trial_user_attributes SET value_json = CAST(x'22fffe22' AS TEXT) {TRIAL}", "must be UTF-8"),
     ("UPDATE studies SET study_name = CAST(x'fffe' AS TEXT)", "must be UTF-8"),
+    ("UPDATE studies SET study_name = x'fffe'", "names of studies must be texts"),
     ("UPDATE study_user_attributes SET value_json = CAST(x'fffe' AS TEXT)", "must be UTF-8"),
     (f"UPDATE trials SET state = 'NONSENSE' {TRIAL}", "NONSENSE"),
     (f"UPDATE trial_values SET value = 'abc' {TRIAL}", "number"),

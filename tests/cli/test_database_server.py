@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-pytest.importorskip("psycopg", reason="needs a driver: pip install 'pbgi[postgresql]'")
+pytest.importorskip("psycopg", reason="needs a driver: pip install 'psycopg[binary]'")
 
 import psycopg
 import sqlalchemy

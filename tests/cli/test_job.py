@@ -4,7 +4,7 @@ import pytest
 from cli_runs import write_job
 
 from pbgi.cli.errors import JobError
-from pbgi.cli.job import as_text, filled, names_in, read_job
+from pbgi.cli.job import read_job
 from pbgi.cli.toml_file import TomlFile
 from pbgi.parameter import Categorical, Float, Integer
 from pbgi.policy import PBGI, LogEIPC
@@ -166,21 +166,108 @@ def test_lines_of_keys(tmp_path):
     assert [file.line(keys) for keys in (("box", 1), ("box", 1, "reward", "x"), ("z",), ())] == [7, 9, None, None]
 
 
-# Placeholders --------------------------------------------------------------------------------------------------------
+# Conditions ----------------------------------------------------------------------------------------------------------
+
+CONDITIONAL = """
+command = ["train", "{model}", "--depth={depth}", ["-C", "{C}"]]
+[parameters]
+model = ["svm", "tree"]
+C = { low = 0.1, high = 10.0, log = true, when = { model = "svm" } }
+depth = { low = 1, high = 9, when = { model = ["tree"] } }
+kernel = { choices = ["rbf", "poly"], when = { model = "svm" } }
+seed = { value = 7, when = { model = "tree" } }
+"""
 
 
-def test_placeholders():
-    command = ["--lr={lr}", "{{{lr}}}", "a{b c}d{lr}", "{}"]
-    assert [names_in(argument) for argument in command] == [["lr"], ["lr"], ["b c", "lr"], [""]]
-    assert filled(command[:3], {"lr": "0.1", "b c": "{lr} $(x)"}) == ["--lr=0.1", "{0.1}", "a{lr} $(x)d0.1"]
+def test_conditions_are_read(tmp_path):
+    job = read_job(write_job(tmp_path, CONDITIONAL))
+    assert dict(job.space.parameters) == {
+        "model": Categorical(["svm", "tree"]),
+        "C": Float(0.1, 10.0, log=True, when={"model": "svm"}),
+        "depth": Integer(1, 9, when={"model": "tree"}),
+        "kernel": Categorical(["rbf", "poly"], when={"model": "svm"}),
+        "seed": Categorical([7], when={"model": "tree"}),
+    }
+    assert job.command == ("train", "{model}", "--depth={depth}", ("-C", "{C}"))
 
 
-def test_values_as_text():
-    assert [as_text(v) for v in ("-x\n", 3, 0.1, 1e-07, True, 1 / 3)] == [
-        "-x\n",
-        "3",
-        "0.1",
-        "1e-07",
-        "true",
-        repr(1 / 3),
-    ]
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('["-C", "{C}"]', '"-C", "{C}"', r'and -C would stay; write the two as a list: \["-C", "{C}"\]'),
+        ('"train"', '"train-{C}"', "a program must be there in every trial"),
+        ('["-C", "{C}"]', '["-C", "{D}"]', r"command\[3\]: {D} must be a parameter"),
+        ('["-C", "{C}"]', '["-C", 3]', "must be a list of texts"),
+        ('model = "svm" } }\ndepth', 'modl = "svm" } }\ndepth', "when of parameter 'C' must name parameters of the"),
+        ('{ model = ["tree"] }', '{ model = ["trees"] }', "when of parameter 'depth': 'model' must be one of"),
+        ('{ model = ["tree"] }', '"tree"', "when must map names"),
+    ],
+)
+def test_conditions_that_make_no_sense_are_refused(tmp_path, old, new, message):
+    assert old in CONDITIONAL
+    with pytest.raises(JobError, match=message):
+        read_job(write_job(tmp_path, CONDITIONAL.replace(old, new, 1)))
+
+
+# Costs ----------------------------------------------------------------------------------------------------------------
+
+PRICED = """
+command = ["true"]
+[parameters]
+width = { low = 1, high = 8 }
+lr = { low = 0.0, high = 1.0 }
+act = ["a", "b"]
+"""
+
+
+def test_a_name_is_a_key_and_anything_else_a_formula(tmp_path):
+    for written, cost, formula in (
+        ('"dollars"', "dollars", None),
+        ('{ key = "gpu-hours" }', "gpu-hours", None),
+        ('"2 + 0.1 * width"', None, "2 + 0.1 * width"),
+        ('{ formula = "width" }', None, "width"),
+    ):
+        job = read_job(write_job(tmp_path, f"cost = {written}" + PRICED))
+        assert (job.cost, job.formula) == (cost, formula)
+        assert job.ends_overrun is False
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ('cost = "2 * depth"', r"1: cost: .*got 'depth'.*cost = \{ key"),
+        ('cost = "2 * act"', "1: cost: parameter 'act' must be a number"),
+        ('cost = "width - 1"', r"1: cost: a known cost must be a positive, finite number; 'width - 1' is 0 at"),
+        ('cost = "1 / lr"', "'1 / lr' is nan at"),
+        ('cost = "import os"', "got 'import'"),
+        ('cost = { key = "a", formula = "b" }', "must be { key"),
+        ("cost = 3", "must be a text"),
+        ('overrun = "stop"\ncost = "2 * width"', '1: overrun: must be "finish" where'),
+        (
+            'price_per_second = 2.0\ncost = "2 * width"',
+            "1: price_per_second: must not be given where cost is a formula",
+        ),
+    ],
+)
+def test_costs_that_are_none(tmp_path, lines, why):
+    with pytest.raises(JobError, match=why):
+        read_job(write_job(tmp_path, lines + PRICED))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "[{ low = 0.0, high = 1.0 }]",
+        '{ low = 0.0, high = 1.0, type = "categorical" }',
+        "{ low = 0.0 }",
+        "{ high = 1.0 }",
+        "{ low = 0.0, high = 1.0, choices = [0.0, 1.0] }",
+        "{ choices = { low = 0.0, high = 1.0 } }",
+        '{ low = "a", high = "b" }',
+        "{ low = [0.0], high = [1.0] }",
+        "{ low = true, high = false }",
+    ],
+)
+def test_low_and_high_are_a_range_or_an_error_and_never_choices(tmp_path, written):
+    with pytest.raises(JobError, match=r"4: parameters\.x"):
+        read_job(write_job(tmp_path, f'command = ["true"]\n\n[parameters]\nx = {written}\n'))

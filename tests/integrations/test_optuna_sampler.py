@@ -164,7 +164,7 @@ def test_a_price_sees_the_values_of_the_user():
     assert {params["x"] for params in seen} == {0.0, 0.5, 1.0}
 
 
-def test_conditional_parameters_fall_to_the_independent_sampler():
+def test_what_nothing_explains_falls_to_the_independent_sampler():
     asked = set()
 
     class Watched(optuna.samplers.RandomSampler):
@@ -173,16 +173,16 @@ def test_conditional_parameters_fall_to_the_independent_sampler():
             return super().sample_independent(study, trial, param_name, param_distribution)
 
     def objective(trial):
-        if trial.suggest_categorical("kind", ["x", "y"]) == "x":
-            return trial.suggest_float("x", 0.0, 1.0)
-        return trial.suggest_float("y", 0.0, 1.0)
+        name = "x" if trial.suggest_float("kind", 0.0, 1.0) < 0.5 else "y"
+        return trial.suggest_float(name, 0.0, 1.0)
 
     study = optuna.create_study(sampler=PBGISampler(seed=0, independent_sampler=Watched(seed=1)))
-    study.optimize(objective, n_trials=12)
-    kinds = [trial.params["kind"] for trial in study.trials]
-    both = max(kinds.index("x"), kinds.index("y"))
-    alone = {(n, kind) for n, kind in enumerate(kinds) if n > both}
-    assert {(n, name) for n, name in asked if n > both} == alone  # "kind" is never among them
+    study.optimize(objective, n_trials=20)
+    names = [next(name for name in t.params if name != "kind") for t in study.trials]
+    both = max(names.index("x"), names.index("y"))  # until then a tree with one of them explains all there is
+    at_random = {(n, name) for n in range(both + 1, 10) for name in ("kind", names[n])}
+    assert {(n, name) for n, name in asked if both < n < 10} == at_random
+    assert {(n, name) for n, name in asked if n >= 10} == {(n, names[n]) for n in range(10, 20)}
     assert study.sampler.infer_relative_search_space(study, study.trials[-1]).keys() == {"kind"}
 
 

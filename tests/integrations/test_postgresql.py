@@ -28,7 +28,7 @@ N_WORKERS, BUDGET = 8, 150.0  # the 64 points of the workers' grid cost 288
 @pytest.fixture
 def server(tmp_path, monkeypatch):
     """A running server; its password is in a file, not in its URL."""
-    pytest.importorskip("psycopg", reason="needs a driver: pip install 'pbgi[postgresql]'")
+    pytest.importorskip("psycopg", reason="needs a driver: pip install 'psycopg[binary]'")
     binaries = server_binaries()
     if binaries is None:
         pytest.skip("needs a PostgreSQL server: apt-get install postgresql")

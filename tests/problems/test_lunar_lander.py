@@ -161,5 +161,5 @@ def test_refuses():
 @pytest.mark.parametrize("missing", ["Box2D", "gymnasium.envs.box2d.lunar_lander"])
 def test_says_what_to_install(missing, monkeypatch):
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(ImportError, match=r'pip install "pbgi\[problems\]"'):
+    with pytest.raises(ImportError, match=r"pip install 'gymnasium\[box2d\]'"):
         lunar_lander()

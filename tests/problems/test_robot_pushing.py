@@ -181,7 +181,7 @@ def test_refuses():
 
 def test_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "Box2D", None)
-    with pytest.raises(ImportError, match=r'pip install "pbgi\[problems\]"'):
+    with pytest.raises(ImportError, match=r"pip install 'gymnasium\[box2d\]'"):
         robot_pushing()
 
 

@@ -26,6 +26,7 @@ FUNCTIONS = {
     "Predicted cost against paid": pbgi.report.plot_costs,
     "Stop gauge: is the next trial worth its price?": pbgi.report.plot_stop_gauge,
     "Exchange rate between value and cost": pbgi.report.plot_cost_scale,
+    "Which parameters matter": pbgi.report.plot_importance,
     "Slices of the model through the best point": pbgi.report.plot_slices,
     "All trials: value per cost": pbgi.report.plot_parallel,
 }
@@ -244,7 +245,7 @@ def test_nothing_in_a_figure_is_markup():
 def test_missing_plotly_says_what_to_install():
     code = "import sys; sys.modules['plotly'] = None; from pbgi.report import figures"
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
-    assert 'ImportError: pbgi.report.figures draws with Plotly: pip install "pbgi[plot]"' in done.stderr
+    assert "ImportError: pbgi.report.figures draws with Plotly: pip install plotly" in done.stderr
 
 
 def test_importing_the_package_imports_no_plotly():

@@ -3,7 +3,8 @@
 import pytest
 from report_runs import HOSTILE
 
-from pbgi.report.wording import amount, label, labels, number, share, text
+from pbgi.display.wording import number, text
+from pbgi.report.wording import amount, label, labels, share
 
 
 @pytest.mark.parametrize(

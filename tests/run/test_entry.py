@@ -116,3 +116,25 @@ def test_no_start_where_points_are_known():
     assert alone.success
     with pytest.raises(InvalidInputError, match="n_startup_trials must be a whole number that is not negative; got -1"):
         minimize(parabola, LINE, budget=3, n_startup_trials=-1)
+
+
+def test_conditions_on_outcomes():
+    """The function returns outcomes beside the value; one that is missing is an error at once."""
+    space = {"x": pbgi.Float(0.0, 1.0)}
+    most = {"ms": pbgi.AtMost(0.5)}
+
+    def fun(p):
+        return {"value": p["x"], "cost": 1.0, "ms": 1.0 - p["x"]}
+
+    result = pbgi.minimize(fun, space, budget=12, constraints=most, seed=0)
+    assert result.fun == pytest.approx(0.5, abs=0.01)
+    assert result.fun >= 0.5
+    assert result.trials[0].constraints == {"ms": 1.0 - result.trials[0].params["x"]}
+    assert result.recommended.trial.constraints["ms"] <= 0.5
+    missing = "the outcome 'ms', which a condition is about, is missing"
+    with pytest.warns(RuntimeWarning, match=missing), pytest.raises(pbgi.InvalidInputError, match=missing):
+        pbgi.minimize(lambda p: p["x"], space, budget=5, constraints=most, seed=0)
+    none = pbgi.minimize(fun, space, budget=5, constraints={"ms": pbgi.AtMost(-1.0)}, seed=0)
+    assert not none.success
+    assert none.params is None
+    assert "no trial kept all conditions: ms: " in none.message

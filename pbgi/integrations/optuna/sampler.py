@@ -9,9 +9,9 @@ import contextlib
 import math
 import threading
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from optuna import TrialPruned
@@ -32,17 +32,26 @@ from pbgi.settings import Settings
 from pbgi.stopping import BudgetSpent, NothingLeft, Situation, StopReason, StopRule
 from pbgi.study import attributes
 from pbgi.study.engine import StudyEngine
+from pbgi.study.learned import LearnedSpace
 from pbgi.study.ledger import AccountBook, Ledger, misstated, misstates_cost, told_cost
-from pbgi.study.spaces import CommonSpace, SearchSpace
+from pbgi.study.spaces import NotThereError, SearchSpace
 from pbgi.study.storage import keep, keep_stop, keep_suggestion, trials_of
 from pbgi.study.suggestion import Suggestion, suggestion_of
 from pbgi.study.turn import Turns
+
+# Trials chosen at random while some of the parameters that trials have are not explained.
+RANDOM_TRIALS = 10
+ABOUT_POINTS = ("GittinsStop", "SpaceExhausted")  # stop rules that say that no point is worth trying
 
 _LOGGER = get_logger("optuna.pbgi")  # below Optuna's own, so that its handlers and its verbosity apply
 
 
 class NoTrialLeftError(NothingLeftError, TrialPruned):
     """No trial is expected to fit what is left of the budget; `study.optimize` prunes the trial, free of charge."""
+
+
+ConstraintsFunction: TypeAlias = Callable[[FrozenTrial], Sequence[float]]
+"""What a finished trial gave besides its value: numbers that must not be above 0."""
 
 
 class PBGISampler(BaseSampler):
@@ -58,12 +67,19 @@ class PBGISampler(BaseSampler):
         cost: `pbgi.UniformCost()`, `pbgi.KnownCost(fn)` or `pbgi.LearnedCost()`, whose functions see the values of the
             parameters that are chosen together; by default learned.
         n_startup_trials: Points before the model takes over; see `pbgi.Optimizer`.
-        independent_sampler: For parameters that are not in all completed trials; by default uniformly at random.
+        independent_sampler: For parameters of which it is not known when they exist; by default uniformly at random.
         seed: Random seed. Workers may share it. Drawn from the operating system if not given.
         stop: When `GittinsStopCallback` stops the study; by default the policy's own rule, see `pbgi.Optimizer`.
         model: What is assumed of the objective; see `pbgi.Optimizer`.
-        search_space: Names to distributions of the parameters to choose together. If not given, they are those that all
-            completed trials have in common, so the first trial of a study is random.
+        search_space: Names to distributions of the parameters to choose together. If not given, they are learned from
+            completed trials, with the conditions under which they exist, so the first trial of a study is random. While
+            trials have parameters that nothing explains yet, so are the first RANDOM_TRIALS.
+        constraints_func: Conditions on outcomes, as Optuna's samplers take them: a function of a finished trial that
+            returns numbers, none of which is above 0 where the trial is feasible. `trial.set_constraint` of Optuna 5
+            does as well.
+        charge_existing: Whether trials count in the budget that were not suggested by a `PBGISampler` in this study:
+            those added by `study.add_trials`, and those of a sampler that the study had before. By default they inform
+            and are free.
     """
 
     @refuse_unknown_arguments
@@ -79,6 +95,8 @@ class PBGISampler(BaseSampler):
         stop: StopRule | None = None,
         model: GPConfig | ModelKind | None = None,
         search_space: Mapping[str, BaseDistribution] | None = None,
+        constraints_func: ConstraintsFunction | None = None,
+        charge_existing: bool = False,
     ) -> None:
         self._settings = Settings(
             budget=budget,
@@ -93,16 +111,24 @@ class PBGISampler(BaseSampler):
         if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
             raise InvalidInputError(f"independent_sampler must be a sampler of Optuna; got {independent_sampler!r}")
         self._independent = independent_sampler
+        if constraints_func is not None and not callable(constraints_func):
+            raise InvalidInputError(f"constraints_func must be a function of a trial; got {constraints_func!r}")
+        self._constraints_func = constraints_func
+        if not isinstance(charge_existing, bool):
+            raise InvalidInputError(f"charge_existing must be True or False; got {charge_existing!r}")
+        self._charge_existing = charge_existing
         self._start_afresh()
 
     def _start_afresh(self) -> None:
         self._lock, self._engine, self._turns = threading.RLock(), StudyEngine(self._settings), Turns()
         self._begun: dict[tuple[str, int], tuple[list[FrozenTrial] | None, SearchSpace]] = {}
-        self._common, self._accounts, self._warned = CommonSpace(), AccountBook(), False
+        self._learned, self._accounts, self._warned = LearnedSpace(), AccountBook(), False
+        self._warned_of_missing = False
 
     def __getstate__(self) -> dict[str, Any]:
         """The settings: all else is in the study."""
-        return {name: getattr(self, name) for name in ("_settings", "_given_space", "_independent")}
+        kept = ("_settings", "_given_space", "_independent", "_constraints_func", "_charge_existing")
+        return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -141,7 +167,8 @@ class PBGISampler(BaseSampler):
         """Values of the parameters that are chosen together."""
         _require_one_objective(study)
         alone, known = self._begun.pop((study.study_name, trial.number), (None, SearchSpace({})))
-        wanted = replace(SearchSpace.of(search_space), constants=known.constants)
+        same = search_space == known.distributions
+        wanted = known if same else replace(SearchSpace.of(search_space), constants=known.constants)
         suggestion, params, overtaken = self._choose_in_turn(study, trial, wanted, alone)
         if overtaken:  # once: of workers that take longer to choose than others wait, one must come to an end
             self._turns.take_back(study, trial)
@@ -169,7 +196,11 @@ class PBGISampler(BaseSampler):
             self._independent.before_trial(study, trial)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
-        """Note what the trial is charged where that is known already, and that a failed one was heard of."""
+        """Note outcomes, what the trial is charged where that is known already, and that a failed one was heard of."""
+        if self._constraints_func is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
+            keep(study, trial, attributes.CONSTRAINTS, _checked_constraints(self._constraints_func(trial)))
+        if suggestion_of(trial) is None:  # it was enqueued with all of its parameters: it is this study's all the same
+            keep_suggestion(study, trial, Suggestion())
         if state == TrialState.FAIL and attributes.ABANDONED not in trial.system_attrs:
             keep(study, trial, attributes.ENDED, True)
         if told_cost(trial) is None:
@@ -200,28 +231,30 @@ class PBGISampler(BaseSampler):
         """Why to stop the study now, or None: what `pbgi.Optimizer.should_stop` says of its trials."""
         _require_one_objective(study)
         trials = trials_of(study)
-        ledger, search_space = self.ledger(trials), self._search_space(study, trials)
-        spent = self._budget_spent(ledger)
-        if spent is not None or not search_space.axes:
-            return spent
-        with self._lock:
+        ledger, search_space = self.ledger(study, trials), self._search_space(study, trials)
+        reason = self._budget_spent(ledger)
+        if reason is not None or not search_space.axes:
+            return reason
+        with self._lock, contextlib.suppress(NotThereError):
             reason = self._engine.optimizer(search_space, study.direction.name.lower(), ledger).should_stop()
+        if not search_space.whole and reason is not None and reason.rule in ABOUT_POINTS:
+            return None  # a point in this space is not all there is to a trial
         return self._of_study(reason, ledger)
 
-    def ledger(self, trials: Sequence[FrozenTrial]) -> Ledger:
-        """What the trials cost; prices that this sampler knows are held for running ones."""
+    def ledger(self, study: Study, trials: Sequence[FrozenTrial]) -> Ledger:
+        """What the trials of a study cost; prices that this sampler knows are held for running ones."""
         with self._lock:
-            return self._accounts.ledger(trials, self._price)
+            return self._accounts.ledger(trials, self._price, None if self._charge_existing else study.study_name)
 
     # Choosing --------------------------------------------------------------------------------------------------------
 
     def _search_space(self, study: Study, trials: list[FrozenTrial] | None = None) -> SearchSpace:
-        """What is chosen together: as given, or as these trials have it, by default all."""
+        """What is chosen together: as given, or as these trials show, by default all."""
         if self._given_space is not None:
             return self._given_space
         trials = trials_of(study) if trials is None else trials
         with self._lock:
-            return SearchSpace.of(self._common.distributions(study.study_name, trials))
+            return self._learned.search_space(study.study_name, trials)
 
     def _choose_in_turn(
         self, study: Study, trial: FrozenTrial, search_space: SearchSpace, alone: list[FrozenTrial] | None = None
@@ -236,22 +269,40 @@ class PBGISampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, trials: list[FrozenTrial], search_space: SearchSpace
     ) -> tuple[Suggestion, dict[str, Any]]:
         """What to suggest for a trial, given all others."""
-        ledger = self.ledger([other for other in trials if other.number != trial.number])
+        ledger = self.ledger(study, [other for other in trials if other.number != trial.number])
         spent = self._budget_spent(ledger)
         if spent is not None:
             return _refusal(study, spent), {}
-        if not search_space.axes:
+        if not search_space.axes or self._must_be_random(search_space, trials):
             return Suggestion(), {}
         with self._lock:
             optimizer = self._engine.optimizer(search_space, study.direction.name.lower(), ledger)
             try:
                 asked: Trial = optimizer.ask()
+            except NotThereError as error:
+                self._say_missing(error)
+                return Suggestion(), {}
             except NothingLeftError:
                 reason = self._of_study(optimizer.should_stop(), ledger)
                 return self._nothing_left(study, trial, search_space, reason)
         params = search_space.from_engine(asked.params)
         priced = isinstance(self._settings.cost, KnownCost | UniformCost)
         return Suggestion(search_space.internal(params), asked.predicted_cost, priced, dict(asked.record)), params
+
+    def _say_missing(self, error: NotThereError) -> None:
+        if not self._warned_of_missing:
+            _LOGGER.warning(
+                "The function of the cost asks for the parameter %s of a point that has none; points are random until "
+                "trials show when it exists, or the function does without it (said once)",
+                error,
+            )
+            self._warned_of_missing = True
+
+    def _must_be_random(self, search_space: SearchSpace, trials: list[FrozenTrial]) -> bool:
+        """Whether too little is known of the parameters: the best of a few branches, each tried once, is luck."""
+        chosen = self._settings.n_startup_trials
+        n_random = RANDOM_TRIALS if chosen is None else chosen
+        return not search_space.whole and sum(t.state == TrialState.COMPLETE for t in trials) < n_random
 
     def _nothing_left(
         self, study: Study, trial: FrozenTrial, search_space: SearchSpace, reason: StopReason | None
@@ -281,11 +332,19 @@ class PBGISampler(BaseSampler):
             return 1.0
         if not isinstance(cost, KnownCost):
             return None
-        params = {name: np.array([value]) for name, value in trial.params.items()} if cost.vectorized else trial.params
+        columns = _Columns({name: np.array([value]) for name, value in trial.params.items()})
+        params = columns if cost.vectorized else trial.params
         try:
             return float(np.ravel(cost.price(params))[0])
         except KeyError:  # a parameter that was not suggested
             return None
+
+
+class _Columns(dict[str, Any]):
+    """The parameters of one trial as columns; a parameter that it does not have is NaN, as in a space."""
+
+    def __missing__(self, name: str) -> Any:
+        return np.array([math.nan])
 
 
 def _checked_space(search_space: Any) -> SearchSpace:
@@ -294,6 +353,16 @@ def _checked_space(search_space: Any) -> SearchSpace:
         rule = "search_space must map names to distributions of Optuna"
         raise InvalidInputError(f"{rule}; got {search_space!r}; write {{'x': FloatDistribution(0.0, 1.0)}}")
     return SearchSpace.of(search_space)
+
+
+def _checked_constraints(found: Any) -> list[float]:
+    try:
+        numbers = [float(x) for x in found]
+    except (TypeError, ValueError):
+        numbers = [math.nan]
+    if not all(map(math.isfinite, numbers)):
+        raise InvalidInputError(f"constraints_func must return finite numbers; got {found!r}")
+    return numbers
 
 
 def _require_one_objective(study: Study) -> None:

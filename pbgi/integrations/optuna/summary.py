@@ -9,9 +9,11 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.checks import check_cost, require_positive
+from pbgi.constraints.constraint import Constraints
 from pbgi.integrations.optuna.sampler import PBGISampler
 from pbgi.study import attributes
 from pbgi.study.ledger import Account, Ledger, ledger_of, remaining
+from pbgi.study.outcomes import constraints_of, keeps_all
 from pbgi.study.storage import keep, trials_of
 
 
@@ -27,7 +29,8 @@ class CostSummary:
         remaining: What is left of it after reservations; None without a budget.
         counts: Number of trials by state, in lower case.
         costs: What they cost, charged or reserved, by state.
-        best_number: The trial with the best value; None if no trial has completed, or if there are several objectives.
+        best_number: The trial with the best value that keeps all conditions on outcomes; None if there is none, or
+            if there are several objectives.
         best_value: Its value.
         best_cost: What it was charged.
         spent_until_best: Charged for it and the trials before it.
@@ -70,7 +73,7 @@ def cost_summary(study: Study, *, budget: float | None = None) -> CostSummary:
     """
     sampler = study.sampler if isinstance(study.sampler, PBGISampler) else None
     trials = trials_of(study)
-    ledger = ledger_of(trials) if sampler is None else sampler.ledger(trials)
+    ledger = ledger_of(trials) if sampler is None else sampler.ledger(study, trials)
     of_sampler = None if sampler is None else sampler.budget
     budget = of_sampler if budget is None else require_positive("budget", budget)
     best = _best(study, ledger)
@@ -102,10 +105,17 @@ def _cost_in(ledger: Ledger, state: TrialState) -> float:
     return math.fsum(account.charged + account.reserved for account in accounts)
 
 
-def best_trial(trials: Iterable[FrozenTrial], direction: str) -> FrozenTrial | None:
-    """The completed trial with the best finite value, "minimize" or "maximize"; the first of equals."""
-    sign = 1.0 if direction == "minimize" else -1.0
-    done = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None and math.isfinite(t.value)]
+def best_trial(
+    trials: Iterable[FrozenTrial], direction: str, constraints: Constraints | None = None
+) -> FrozenTrial | None:
+    """The completed trial with the best finite value, "minimize" or "maximize"; the first of equals.
+
+    It keeps all conditions, those given or those that the trials of Optuna speak of.
+    """
+    sign, known = 1.0 if direction == "minimize" else -1.0, list(trials)
+    done = [t for t in known if t.state == TrialState.COMPLETE and t.value is not None and math.isfinite(t.value)]
+    conditions = constraints_of(constraints, known)
+    done = [t for t in done if keeps_all(t, conditions)]
     return min(done, key=lambda t: (sign * (t.value or 0.0), t.number), default=None)
 
 
@@ -135,7 +145,7 @@ def fail_abandoned(study: Study, *, older_than: float, cost: float | None = None
     now = dt.datetime.now()  # Optuna's times are local ones
     sampler = study.sampler if isinstance(study.sampler, PBGISampler) else None
     trials = trials_of(study)
-    ledger = ledger_of(trials) if sampler is None else sampler.ledger(trials)
+    ledger = ledger_of(trials) if sampler is None else sampler.ledger(study, trials)
     failed = []
     for account in ledger.accounts.values():
         trial, start = account.trial, account.trial.datetime_start

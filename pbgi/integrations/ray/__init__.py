@@ -4,13 +4,13 @@
     PBGIStopper    ends the experiment when the budget is spent, running trials included, or no trial is worth its price
 
 `TuneConfig(search_alg=PBGISearch(budget=...), num_samples=-1)` is a whole search: it ends by itself. Needs
-`pip install pbgi[ray]`.
+`pip install 'ray[tune]'`.
 """
 
 try:
     import ray.tune  # noqa: F401 (to say what is missing)
 except ImportError as missing:
-    raise ImportError("pbgi.integrations.ray needs Ray Tune: pip install pbgi[ray]") from missing
+    raise ImportError("pbgi.integrations.ray needs Ray Tune: pip install 'ray[tune]'") from missing
 
 from pbgi.integrations.ray.searcher import PBGISearch
 from pbgi.integrations.ray.stopper import PBGIStopper

@@ -79,14 +79,8 @@ class PBGISearch(Searcher):
     ) -> None:
         check_metric(metric)
         check_mode(mode)
-        engine = Settings(
-            budget=budget,
-            policy=policy,  # type: ignore[arg-type]  # defaults are filled in
-            stop=stop,  # type: ignore[arg-type]
-            model=model,  # type: ignore[arg-type]
-            n_startup_trials=n_startup_trials,
-            seed=seed,  # type: ignore[arg-type]
-        )
+        filled_in: dict[str, Any] = {"policy": policy, "stop": stop, "model": model, "seed": seed}
+        engine = Settings(budget=budget, n_startup_trials=n_startup_trials, **filled_in)
         settings = SearchSettings(cost, engine)
         super().__init__(metric=metric, mode=mode)
         self._set_up(settings, space, points_to_evaluate or (), metric, mode)

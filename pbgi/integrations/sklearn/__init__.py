@@ -13,7 +13,7 @@
 try:
     import sklearn  # noqa: F401 (is it there?)
 except ImportError as error:
-    raise ImportError("pbgi.integrations.sklearn needs scikit-learn: pip install pbgi[sklearn]") from error
+    raise ImportError("pbgi.integrations.sklearn needs scikit-learn: pip install scikit-learn") from error
 
 from pbgi.integrations.sklearn.search import GittinsSearchCV
 

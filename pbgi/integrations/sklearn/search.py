@@ -44,7 +44,8 @@ class GittinsSearchCV(BaseSearchCV):  # type: ignore[misc]
     Args:
         estimator: What is tuned; it needs `score`, or `scoring` says how it is scored.
         search_space: Names of parameters to `pbgi.Float`, `pbgi.Integer`, `pbgi.Categorical`, lists of choices, ranges
-            or frozen `uniform`, `loguniform` and `randint` of scipy.stats. Choices may be any objects.
+            or frozen `uniform`, `loguniform` and `randint` of scipy.stats. Choices may be any objects. Parameters may
+            depend on others (`when`), and a list of such mappings is searched as one space.
         budget: Seconds of fitting and scoring, all folds added up, also if they run at the same time; with a `cost`
             that says what a candidate costs, in its unit. A candidate that is not expected to fit is not started.
         n_iter: The most candidates to try; None: as many as the budget pays for.
@@ -80,7 +81,7 @@ class GittinsSearchCV(BaseSearchCV):  # type: ignore[misc]
     def __init__(
         self,
         estimator: Any,
-        search_space: Mapping[str, Any],
+        search_space: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         *,
         budget: float | None = None,
         n_iter: int | None = None,

@@ -6,8 +6,8 @@ from engine_fixtures import SQUARE, central_difference, cube, one_thread  # noqa
 
 from pbgi import Float, Optimizer
 from pbgi.cost import KnownCost, LearnedCost
+from pbgi.cost.success import FEW_FAILURES, LENGTH_SCALE, MOST_FITTED, PerSuccess, fit_success
 from pbgi.gp.config import GPConfig
-from pbgi.success import FEW_FAILURES, LENGTH_SCALE, MOST_FITTED, PerSuccess, fit_success
 
 POWERS = [1.0, -1.0, -0.3, 0.0]
 

@@ -8,11 +8,12 @@ from trying there again and again.
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from pbgi.arrays import Bools, Floats
-from pbgi.cost import CostModel
+from pbgi.cost.models import CostModel
 from pbgi.gp.config import GammaPrior, GPConfig, Hyperparameters
 from pbgi.gp.fit import fit_gp
 from pbgi.gp.kernel import CATEGORY_DISTANCE
@@ -56,6 +57,15 @@ class Success:
         inside = (mean > LEAST_CHANCE) & (mean < 1.0)
         return np.clip(mean, LEAST_CHANCE, 1.0), np.where(inside[:, None], gradient, 0.0)
 
+    def log_chance(self, X: Floats) -> Floats:
+        """Logarithm (m,) of the chance."""
+        return np.asarray(np.log(self.chance(X)))
+
+    def log_chance_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
+        """The same with its gradient (m, d)."""
+        chance, gradient = self.chance_and_grad(X)
+        return np.log(chance), gradient / chance[:, None]
+
     def is_likely(self, X: Floats) -> Bools:
         """Which trials are at least as likely to give a value as not."""
         return np.asarray(self.chance(X) >= LIKELY)
@@ -84,16 +94,26 @@ def _outcomes(succeeded: Floats, failed: Floats) -> tuple[Floats, Floats]:
     return np.concatenate([succeeded, failed]), outcome
 
 
+class Chance(Protocol):
+    """How likely trials are to give a value, or one that keeps all conditions."""
+
+    def log_chance(self, X: Floats) -> Floats:
+        """Logarithm (m,) of the probability at the points X (m, d)."""
+
+    def log_chance_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
+        """The same with its gradient (m, d)."""
+
+
 @dataclass(frozen=True, eq=False)
 class PerSuccess:
-    """A cost per trial that succeeds, c / P(success): what a prize costs where trials may fail.
+    """A cost per trial that succeeds, c / p: what a prize costs where trials may fail, or break a condition.
 
     A box that holds its prize with probability p only is opened 1/p times for each prize: p EI(x; g) = cost_scale c
     is EI(x; g) = cost_scale c / p. So failures make points dear, and need no value of their own.
     """
 
     cost: CostModel
-    success: Success
+    success: Chance
 
     @property
     def hyperparameters(self) -> Hyperparameters | None:
@@ -102,14 +122,14 @@ class PerSuccess:
 
     def log_moment(self, X: Floats, power: float) -> Floats:
         """Logarithm of E[c(x)^power] / p^power."""
-        return np.asarray(self.cost.log_moment(X, power) - power * np.log(self.success.chance(X)))
+        return np.asarray(self.cost.log_moment(X, power) - power * self.success.log_chance(X))
 
     def log_moment_and_grad(self, X: Floats, power: float) -> tuple[Floats, Floats]:
         """The same with its gradient (m, d)."""
         moment, gradient = self.cost.log_moment_and_grad(X, power)
-        chance, dchance = self.success.chance_and_grad(X)
-        return moment - power * np.log(chance), gradient - power * dchance / chance[:, None]
+        log_chance, dlog_chance = self.success.log_chance_and_grad(X)
+        return moment - power * log_chance, gradient - power * dlog_chance
 
     def log_upper(self, X: Floats, z: float) -> Floats:
         """Logarithm of the cost of one trial in a bad case, per success."""
-        return np.asarray(self.cost.log_upper(X, z) - np.log(self.success.chance(X)))
+        return np.asarray(self.cost.log_upper(X, z) - self.success.log_chance(X))

@@ -13,7 +13,7 @@ import numpy as np
 
 from pbgi.arrays import Bools, Floats
 from pbgi.checks import checks_arguments
-from pbgi.cost_function import Price, PriceFunction
+from pbgi.cost.function import Price, PriceFunction
 from pbgi.gp.algebra import rounded
 from pbgi.gp.config import GPConfig, Hyperparameters
 from pbgi.gp.fit import fit_gp, fit_hyperparameters
