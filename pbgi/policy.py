@@ -31,7 +31,7 @@ from pbgi.search import Acquisition, SearchResult
 from pbgi.snapshot import Proposal, Snapshot, cost_of
 from pbgi.stages.instalments import InstalmentIndex
 
-PATH_CLIMBS = 6  # times as many climbs for Thompson sampling
+PATH_CLIMBS = 10  # times as many climbs for Thompson sampling
 UCB_CONFIDENCE = 0.1
 N_RANDOM = 64
 NO_NOTES: Mapping[str, float] = {}

@@ -7,6 +7,7 @@ narrower than itself. Where noise is narrower, one looks further back: to the la
 place is then so far away that it makes no difference, with the noise of both stages.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -65,17 +66,29 @@ def density(x: Floats, laws: list[Points], reach: float | Floats = REACH) -> Flo
         laws: Of X after its last truncation, before it, before the one before, ..., with all noise that came since.
         reach: From how many deviations on a truncation makes no difference.
     """
+    return _by_law(_bumps, x, laws, reach)
+
+
+def cumulative(x: Floats, laws: list[Points]) -> Floats:
+    """P(X + noise <= x), with the arguments of `density`."""
+    return _by_law(_steps, x, laws, REACH)
+
+
+def _by_law(
+    sums: Callable[[Floats, Floats, Floats, Floats], Floats], x: Floats, laws: list[Points], reach: float | Floats
+) -> Floats:
+    """Sums over the points of a law, at each x over those of the last law whose truncation is in reach."""
     out = np.empty(x.shape)
     open_ = np.ones(x.shape, dtype=bool)
     for number, law in enumerate(laws):
         end = np.where(law.even | (number == len(laws) - 1), np.inf, law.at + reach * law.noise)
         here = open_ & (x <= end[:, None])
         if here.all():
-            return _bumps(x, law.place, law.mass, law.noise)
+            return sums(x, law.place, law.mass, law.noise)
         open_ &= ~here
         box, column = np.nonzero(here)
         if box.size:
-            out[box, column] = _bumps(x[here][:, None], law.place[box], law.mass[box], law.noise[box])[:, 0]
+            out[box, column] = sums(x[here][:, None], law.place[box], law.mass[box], law.noise[box])[:, 0]
     return out
 
 
@@ -92,6 +105,14 @@ def _bumps(x: Floats, place: Floats, mass: Floats, noise: Floats) -> Floats:
         np.exp(z, out=z)
         sums[some] = np.matmul(z, mass[some, :, None])[:, :, 0]
     sums *= INV_SQRT_2PI / noise[:, None]
+    return sums
+
+
+def _steps(x: Floats, place: Floats, mass: Floats, noise: Floats) -> Floats:
+    from scipy.special import ndtr  # late, as in `shortfall`
+
+    z = (x[:, :, None] - place[:, None, :]) / noise[:, None, None]
+    sums: Floats = np.matmul(ndtr(z), mass[:, :, None])[:, :, 0]
     return sums
 
 
