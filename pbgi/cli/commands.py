@@ -51,7 +51,7 @@ def _tune(options: argparse.Namespace) -> int:
     from pbgi.cli.progress import Display
     from pbgi.cli.scripts import standing_record
     from pbgi.cli.tune import Tuner, require_runnable
-    from pbgi.cli.warm_start import take_over
+    from pbgi.study.earlier import take_over
 
     if options.earlier is None and (options.fill or options.ignore or options.from_name):
         raise InvalidInputError("--fill, --ignore and --from-name must go with --from; got none")
@@ -220,11 +220,15 @@ def _study(options: argparse.Namespace, *, create: bool = True) -> Any:
 def _earlier(options: argparse.Namespace) -> Any:
     """The study whose trials are known already."""
     from pbgi.cli.storage import Storage, url_of_file
-    from pbgi.cli.warm_start import EarlierStudy
+    from pbgi.cli.study import load_study, sound_trials
+    from pbgi.study.earlier import EarlierStudy
 
     url = options.earlier if "://" in options.earlier else url_of_file(Path(options.earlier))
     storage = _quiet(lambda: Storage(url, create=False))
-    return EarlierStudy.of(storage, storage.name_of(options.from_name))
+    name = storage.name_of(options.from_name)
+    study = storage.patiently(lambda: load_study(storage, name))
+    directions = tuple(direction.name.lower() for direction in study.directions)
+    return EarlierStudy(name, directions, storage.patiently(lambda: sound_trials(study)))
 
 
 def _found(options: argparse.Namespace) -> tuple[Any, str]:
