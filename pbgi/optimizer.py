@@ -13,13 +13,14 @@ from typing import overload
 import numpy as np
 
 from pbgi.checks import refuse_unknown_arguments, require_count
-from pbgi.choice import Choice, choose, nothing_left_message, snapshot_of, stop_reason, undisturbed
+from pbgi.choosing.choice import Choice, choose, nothing_left_message, snapshot_of, stop_reason, undisturbed
+from pbgi.choosing.fitting import fit_costs
+from pbgi.choosing.state import RunState, mean
 from pbgi.constraints.constraint import ConditionStatus, Constraints, statuses, told_outcomes
 from pbgi.cost import Cost
 from pbgi.display.notebook import heading, params_table
 from pbgi.display.wording import number, plural, short
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
-from pbgi.fitting import fit_costs
 from pbgi.gp.config import GPConfig
 from pbgi.history import NO_OUTCOMES, WITHOUT_VALUE, History, Trial
 from pbgi.importance import Importance, importance_of
@@ -32,7 +33,6 @@ from pbgi.serialization import Value
 from pbgi.settings import Settings
 from pbgi.snapshot import cost_of
 from pbgi.space import Space
-from pbgi.state import RunState, mean
 from pbgi.steps import Steps
 from pbgi.stopping import StopReason, StopRule
 from pbgi.warm_start import WarmStart

@@ -15,12 +15,12 @@ import numpy as np
 from pbgi.acquisition import LogExpectedImprovement
 from pbgi.arrays import Floats
 from pbgi.best_point import restricted
+from pbgi.choosing.state import RunState
 from pbgi.cost import fits
 from pbgi.history import Trial, TrialState
 from pbgi.policy import PBGI
 from pbgi.search import build_pool
 from pbgi.snapshot import Snapshot, cost_of
-from pbgi.state import RunState
 
 N_INCUMBENTS = 3
 LOG_NOTHING = -10.0  # per typical cost: where it would buy nothing else
