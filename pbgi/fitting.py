@@ -29,9 +29,10 @@ from pbgi.notes import (
 )
 from pbgi.state import RunState
 
-# From so many values on the model is fitted anew only when there are this many times as many as at its last fit, or
-# something better than it had seen: by then a fit changes little, and at n = 1000 it is six sevenths of a suggestion.
-MANY_VALUES, VALUE_REFIT = 250, 1.02
+# The model is fitted anew only when there are this many times as many values as at its last fit, or something better
+# than it had seen: runs end no worse (`benchmarks/quality_variants.py`), and a fit takes a quarter of a suggestion's
+# time, at n = 1000 six sevenths. One that does not warp values is fitted as published ones are: always, up to so many.
+VALUE_REFIT, MANY_VALUES = 1.08, 250
 # How costs vary is soon known: fitting it at every step would take a fifth of the time of a suggestion.
 COST_REFIT = 1.1
 
@@ -62,12 +63,13 @@ def fit_values(state: RunState) -> FittedValues:
     completed = state.completed
     kind, start = state.settings.model, last_hyperparameters(state.trials, VALUE_MODEL, state.space.dimension)
     n_fitted = int(last_number(state.trials, VALUE_MODEL_SIZE, 0.0))
-    due = start is None or refit_is_due(larger_is_better(completed, state.sign), n_fitted)
+    warps = isinstance(kind, GPConfig) and kind.outputs == "warped"
+    always = start is None or (not warps and len(completed) < MANY_VALUES)
+    due = always or refit_is_due(larger_is_better(completed, state.sign), n_fitted)
     if not due and isinstance(kind, GPConfig) and kind.hyperparameters is None:
         kind = replace(kind, hyperparameters=start)
     seen = seen_by_model(completed, state.sign)
     X, values = state.points(seen), larger_is_better(seen, state.sign)
-    warps = isinstance(kind, GPConfig) and kind.outputs == "warped"
     warp = fit_warp(values) if warps else IDENTITY
     # Rounded, so that what the model sees of a * y + b is what it sees of y, bit for bit.
     warped = rounded(warp.to_warped(values)) if warps else values
@@ -80,8 +82,7 @@ def fit_values(state: RunState) -> FittedValues:
 
 def refit_is_due(values: Floats, n_fitted: int) -> bool:
     """Whether to fit a model of all these values, larger is better, when the last fit had the first `n_fitted`."""
-    n = len(values)
-    if n < MANY_VALUES or n >= VALUE_REFIT * n_fitted:
+    if len(values) >= VALUE_REFIT * n_fitted:
         return True
     return float(values[n_fitted:].max(initial=-np.inf)) > float(values[:n_fitted].max())
 

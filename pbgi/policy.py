@@ -29,7 +29,7 @@ from pbgi.notes import COST_SCALE, INDEX, INITIAL_COST_SCALE
 from pbgi.search import Acquisition, SearchResult
 from pbgi.snapshot import Proposal, Snapshot, cost_of
 
-PATH_CLIMBS = 6  # times as many climbs for Thompson sampling
+PATH_CLIMBS = 10  # times as many climbs for Thompson sampling
 UCB_CONFIDENCE = 0.1
 N_RANDOM = 64
 NO_NOTES: Mapping[str, float] = {}

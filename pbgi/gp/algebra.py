@@ -110,19 +110,19 @@ def inverse_factor(factor: Floats) -> Floats:
 
 def times_transposed(rows: Floats, inverse: Floats) -> Floats:
     """The product rows @ inverse.T for a lower triangle; large rows are overwritten."""
-    if _is_small(rows, inverse):
+    if is_small(rows, inverse):
         return rows @ inverse.T
     return np.asarray(blas.dtrmm(1.0, inverse.T, rows.T, trans_a=1, overwrite_b=1).T)
 
 
 def times(rows: Floats, inverse: Floats) -> Floats:
     """The product rows @ inverse for a lower triangle."""
-    if _is_small(rows, inverse):
+    if is_small(rows, inverse):
         return rows @ inverse
     return np.asarray(blas.dtrmm(1.0, inverse.T, rows.T).T)
 
 
-def _is_small(rows: Floats, triangle: Floats) -> bool:
+def is_small(rows: Floats, triangle: Floats) -> bool:
     """Whether a full product takes less time than one that leaves out the zeros of the triangle."""
     return len(triangle) <= SMALL_TRIANGLE or rows.size <= SMALL_ROWS
 

@@ -40,9 +40,10 @@ SQRT_HALF_PI = math.sqrt(0.5 * math.pi)
 # FRACTION_DEPTH levels is exact to 3e-15; on this side erfcx is the better one.
 FRACTION_FROM = 8.0
 FRACTION_DEPTH = 14
-# Halley triples the digits with each step: two steps from `_start`, which is within 0.13 of the root everywhere, or one
-# from the table (`_near`), which covers what a search meets and is within 1e-6.
-TABLE_FROM, TABLE_TO, TABLE_STEP = -512.0, 4.0, 0.125
+# Halley triples the digits with each step: two steps from `_start`, which is within 0.13 of the root everywhere. What a
+# search meets is in a table of polynomials (`_tabled`), exact to rounding: singularities of the root are at a distance
+# of more than one from the real axis, so that 8 nodes to a cell leave (TABLE_STEP / 4)^8 = 4e-15 at worst.
+TABLE_FROM, TABLE_TO, TABLE_STEP, TABLE_NODES = -256.0, 4.0, 0.0625, 8
 # Where log_ratio is less than this the root, and all steps towards it, are below zero (the root is -0.5 there).
 CLEARLY_BELOW = -1.6
 # Tensors of up to this many numbers are computed by NumPy: two hundred small operations take torch several times as
@@ -238,65 +239,59 @@ def _halley(backend: _Backend, z: Array, log_ratio: Array, ratio: Array) -> Arra
 
 def _root(backend: _Backend, log_ratio: Array) -> _Point:
     """The point where log h(z) = log_ratio."""
+    if backend.xp is not np or not log_ratio.size:
+        return _at(backend, _searched(backend, log_ratio))
+    if _is_tabled(log_ratio):
+        return _at(backend, _tabled(log_ratio))
+    inside = (log_ratio >= TABLE_FROM) & (log_ratio < TABLE_TO)
+    return _at(backend, np.where(inside, _tabled(np.where(inside, log_ratio, 0.0)), _searched(backend, log_ratio)))
+
+
+def _searched(backend: _Backend, log_ratio: Array) -> Array:
+    """The root by two Halley steps."""
     ratio = _at_most(backend, backend.xp.exp(log_ratio), backend.largest)
-
-    def closer(z: Array) -> Array:
-        return _halley(backend, z, log_ratio, ratio)
-
-    if backend.xp is np:
-        return _at(backend, closer(_near(log_ratio, lambda: closer(_start(backend, log_ratio, ratio)))))
-    return _at(backend, closer(closer(_start(backend, log_ratio, ratio))))
+    z = _start(backend, log_ratio, ratio)
+    for _ in range(2):
+        z = _halley(backend, z, log_ratio, ratio)
+    return z
 
 
 def _root_below(backend: _Backend, log_ratio: Array) -> tuple[Array, Array, Array]:
-    """(-z, hazard, r) of `_root`, to the bit, where all roots are clearly below zero: half the operations.
+    """(-z, hazard, r) of `_root`, to the bit, where all roots are tabled and clearly below zero: a third of the work.
 
     Such are nearly all the points that a search for the next trial looks at.
     """
-
-    def closer(t: Array) -> Array:
-        m, r = _mills(backend, t)
-        f = (-(0.5 * t) * t - log_ratio) + (np.log(r * m) - LOG_SQRT_2PI)
-        return t + f * r / (1.0 + 0.5 * f * (1.0 - (t + r) * r))
-
-    t = closer(-_near(log_ratio, lambda: -closer(_start_below(backend, log_ratio))))
+    t = -_tabled(log_ratio)
     _, r = _mills(backend, t)
     return t, t + r, r
 
 
-# A table of roots: one Halley step from it, where a start that knows nothing takes two. For NumPy only: a device would
-# have to be sent the table.
+# A table of roots, for NumPy only: a device would have to be sent it.
 
 
-def _near(log_ratio: Array, beyond: Callable[[], Array]) -> Array:
-    """Roots to six digits by the table; those beyond its ends are taken from `beyond()`."""
-    inside = (log_ratio >= TABLE_FROM) & (log_ratio < TABLE_TO)
-    if inside.all():
-        return _interpolated(log_ratio)
-    return np.where(inside, _interpolated(np.where(inside, log_ratio, TABLE_FROM)), beyond())
+def _is_tabled(log_ratio: Array) -> bool:
+    return bool(log_ratio.min() >= TABLE_FROM and log_ratio.max() < TABLE_TO)
 
 
-def _interpolated(log_ratio: Array) -> Array:
-    position = (log_ratio - TABLE_FROM) * (1.0 / TABLE_STEP)
-    cell = position.astype(np.intp)
-    c0, c1, c2, c3 = _table().take(cell, axis=1)
-    share = position - cell
-    return ((c3 * share + c2) * share + c1) * share + c0
+def _tabled(log_ratio: Array) -> Array:
+    """Roots by the table, for log_ratio between its ends."""
+    cell = ((log_ratio - TABLE_FROM) * (1.0 / TABLE_STEP)).astype(np.intp)
+    # From the middle of the cell, which is a float: the difference is exact.
+    share = (log_ratio - (cell * TABLE_STEP + (TABLE_FROM + 0.5 * TABLE_STEP))) * (1.0 / TABLE_STEP)
+    powers = np.empty((*share.shape, TABLE_NODES))
+    powers[..., 0], powers[..., 1:] = 1.0, share[..., None]
+    np.multiply.accumulate(powers, axis=-1, out=powers)
+    return np.vecdot(powers, _table().take(cell, axis=0))
 
 
 @cache
 def _table() -> Array:
-    """Coefficients (4, cells) of the cubics that have the roots and their slopes dz/dlog_ratio = r at the nodes."""
-    backend = _numpy()
+    """Coefficients (cells, TABLE_NODES) of the polynomials through the roots at Chebyshev nodes of every cell."""
     # One cell more than is asked for: just below the upper end a position may be rounded up.
-    log_ratio = np.arange(TABLE_FROM, TABLE_TO + 1.5 * TABLE_STEP, TABLE_STEP)
-    ratio = np.exp(log_ratio)
-    z = _start(backend, log_ratio, ratio)
-    for _ in range(2):
-        z = _halley(backend, z, log_ratio, ratio)
-    slope = TABLE_STEP * _at(backend, z).r
-    rise, first, last = np.diff(z), slope[:-1], slope[1:]
-    return np.stack([z[:-1], first, 3.0 * rise - 2.0 * first - last, first + last - 2.0 * rise])
+    middles = np.arange(TABLE_FROM + 0.5 * TABLE_STEP, TABLE_TO + TABLE_STEP, TABLE_STEP)
+    shares = 0.5 * np.cos(np.pi * (np.arange(TABLE_NODES) + 0.5) / TABLE_NODES)
+    roots = _searched(_numpy(), middles[:, None] + TABLE_STEP * shares)
+    return np.ascontiguousarray(np.linalg.solve(np.vander(shares, increasing=True), roots.T).T)
 
 
 # What the public functions return, with partial derivatives for torch ----------------------------------------------
@@ -337,7 +332,7 @@ def _index_outputs(backend: _Backend, std: Array, log_cost: Array) -> tuple[Arra
     xp = backend.xp
     if xp is np and std.size and std.min() > 0:
         log_ratio = log_cost - np.log(std)
-        if log_ratio.max() < CLEARLY_BELOW:
+        if log_ratio.max() < CLEARLY_BELOW and log_ratio.min() >= TABLE_FROM:
             t, hazard, r = _root_below(backend, log_ratio)
             return std * t, hazard, std * r
     certain = std == 0
