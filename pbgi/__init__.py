@@ -10,7 +10,7 @@ from pbgi.lazy import names_from
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from pbgi.constraint import AtLeast, AtMost
+    from pbgi.constraints.constraint import AtLeast, AtMost
     from pbgi.cost import KnownCost, LearnedCost, UniformCost
     from pbgi.errors import (
         BrokenFunctionError,
@@ -33,10 +33,12 @@ if TYPE_CHECKING:
     from pbgi.run import Result, maximize, minimize
     from pbgi.settings import Settings
     from pbgi.space import Space
+    from pbgi.steps import Report, Steps
     from pbgi.stopping import BudgetSpent, GittinsStop, MaxTrials, StopReason
+    from pbgi.warm_start import WarmStart
 
 _HOMES = {
-    "constraint": ("AtLeast", "AtMost"),
+    "constraints.constraint": ("AtLeast", "AtMost"),
     "cost": ("KnownCost", "LearnedCost", "UniformCost"),
     "errors": (
         "BrokenFunctionError",
@@ -59,7 +61,9 @@ _HOMES = {
     "run": ("Result", "maximize", "minimize"),
     "settings": ("Settings",),
     "space": ("Space",),
+    "steps": ("Report", "Steps"),
     "stopping": ("BudgetSpent", "GittinsStop", "MaxTrials", "StopReason"),
+    "warm_start": ("WarmStart",),
 }
 
 __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
@@ -89,9 +93,11 @@ __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
     "PBGID",
     "PbgiError",
     "RandomSearch",
+    "Report",
     "Result",
     "Settings",
     "Space",
+    "Steps",
     "StopReason",
     "StopRun",
     "Thompson",
@@ -102,6 +108,7 @@ __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
     "UniformCost",
     "UnknownArgumentError",
     "UnknownTrialError",
+    "WarmStart",
     "gittins_index",
     "gittins_index_and_grad",
     "inverse_log_h",

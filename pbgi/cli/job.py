@@ -25,7 +25,7 @@ from typing import Any
 from pbgi.checks import require_count, require_positive
 from pbgi.cli.placeholders import OWN_PREFIX, Command, names_in, parts_of
 from pbgi.cli.toml_file import TomlFile
-from pbgi.constraint import AtLeast, AtMost, Condition, Constraints, checked_constraints
+from pbgi.constraints.constraint import AtLeast, AtMost, Condition, Constraints, checked_constraints
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.policy import POLICIES, Policy

@@ -59,7 +59,7 @@ def subject_of_study(study: Study, *, unit: str = "", name: str = "") -> Subject
         raise InvalidInputError(f"{rule}; got {len(study.directions)} directions")
     told, trials, direction = _told(study), trials_of(study), study.direction.name.lower()
     sampler = study.sampler if isinstance(study.sampler, PBGISampler) else None
-    ledger = _without_refused(ledger_of(trials) if sampler is None else sampler.ledger(trials))
+    ledger = _without_refused(ledger_of(trials) if sampler is None else sampler.ledger(study, trials))
     search_space = _search_space(study.study_name, trials)
     words = {axis_name: _words(axis) for axis_name, axis in search_space.axes.items()}
     optimizer, numbers = _optimizer(told.settings, search_space, direction, ledger)

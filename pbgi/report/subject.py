@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pbgi.arrays import Floats
-from pbgi.constraint import ConditionStatus, Constraints, is_feasible, statuses
+from pbgi.constraints.constraint import ConditionStatus, Constraints, is_feasible, statuses
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial, TrialState
 from pbgi.importance import Importance
