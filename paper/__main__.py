@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m paper", description="The experiments of the paper.")
-    commands = parser.add_subparsers(required=True, metavar="list | run | table | figures")
+    commands = parser.add_subparsers(required=True, metavar="list | run | batch | table | figures")
     listing = commands.add_parser("list", help="experiments, their panels, and how much of them is done")
     listing.set_defaults(command=_list)
     run = commands.add_parser("run", help="execute the runs of experiments that have no result yet")
@@ -47,7 +47,13 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--jobs", type=_count, default=1, help="runs at a time; one thread each (default: 1)")
     run.add_argument("--max-seconds", type=float, help="give up what is not finished after so many seconds")
     run.add_argument("--smoke", action="store_true", help="one seed, the smallest panels, two evaluations each")
-    for command in (listing, run):
+    batch = commands.add_parser("batch", help="the same for closed-form policies, many runs at once on torch")
+    batch.set_defaults(command=_batch)
+    batch.add_argument("--device", default="cpu", help='where torch computes, e.g. "cuda" (default: cpu)')
+    batch.add_argument("--jobs", type=_count, default=1, help="processes that make problems meanwhile (default: 1)")
+    batch.add_argument("--max-seconds", type=float, help="give up what is not finished after so many seconds")
+    batch.add_argument("--model", choices=("true", "fitted"), help="only runs whose model is the prior, or is fitted")
+    for command in (listing, run, batch):
         _add_selection(command)
     commands.add_parser("table", help="docs/paper.md: the results beside the published numbers", add_help=False)
     commands.add_parser("figures", help="the paper's figures from the results", add_help=False)
@@ -60,6 +66,7 @@ def _add_selection(command: argparse.ArgumentParser) -> None:
     command.add_argument("--policy", nargs="+", metavar="NAME", help="these policies only, as the paper writes them")
     command.add_argument("--panel", nargs="+", metavar="TEXT", help="panels whose name contains one of these")
     command.add_argument("--variant", default="as_published", choices=("as_published", "as_described", "all"))
+    command.add_argument("--smaller", action="store_true", help="a search of 64 d points and d climbs instead")
     command.add_argument("--results", type=Path, metavar="DIR", help="folder of the results")
 
 
@@ -81,7 +88,7 @@ def _experiments(options: argparse.Namespace) -> "list[Experiment]":
 
 def _selected(experiment: "Experiment", options: argparse.Namespace) -> "Iterator[Run]":
     variant = None if options.variant == "all" else options.variant
-    for run in experiment(options.seeds, variant):
+    for run in experiment(options.seeds, variant, smaller=options.smaller):
         policy = run.curve.partition(",")[0]
         named = options.policy is None or policy in options.policy or run.curve in options.policy
         if named and (options.panel is None or any(text.lower() in run.panel.lower() for text in options.panel)):
@@ -126,6 +133,18 @@ def _run(options: argparse.Namespace) -> int:
         raise InvalidInputError(f"the selection must hold a run; got {vars(options)}; see python -m paper list")
     runner = Runner(_store(options, options.smoke), n_jobs=options.jobs, max_seconds=options.max_seconds)
     return runner.run(smoke(runs) if options.smoke else runs).exit_status
+
+
+def _batch(options: argparse.Namespace) -> int:
+    from paper.batched.runner import run_batched
+    from paper.specification import FittedModel, TrueModel
+
+    runs = [run for experiment in _experiments(options) for run in _selected(experiment, options)]
+    if options.model is not None:
+        kind = {"true": TrueModel, "fitted": FittedModel}[options.model]
+        runs = [run for run in runs if isinstance(run.specification.model, kind)]
+    run_batched(runs, _store(options), device=options.device, n_jobs=options.jobs, max_seconds=options.max_seconds)
+    return 0
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import numpy as np
 from paper.curves import Band
 from paper.reference import (
     DEFAULT,
+    POLICIES,
     Panel,
     PublishedCurve,
     best_published,
@@ -21,11 +22,13 @@ from paper.reference import (
     published,
     published_panels,
 )
-from paper.summary import CurveSummary, best_of_panel
+from paper.summary import MANY_SEEDS, CurveSummary, best_of_panel
 from pbgi.arrays import Floats
 
 # Two runs of a 16-seed experiment differ by 5 to 15 % in the median; beyond this factor a difference is explained.
 FACTOR = 1.5
+# There is one form of the index here, which is the stable one: the paper's two curves are compared with one of ours.
+SAME_HERE = {"S-PBGI": "PBGI"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,11 @@ class Comparison:
         ours, theirs = float(self.ours.linear.median[-1]), float(self.theirs.median[-1])
         start = float(self.theirs.median[0]) if self.theirs.quantity == "best" else 0.0
         return (ours - start) / (theirs - start) if theirs != start else float("nan")
+
+    @property
+    def has_quartiles(self) -> bool:
+        """Whether there are seeds enough here to say whether the median lies within the published quartiles."""
+        return self.ours.n_seeds >= MANY_SEEDS
 
     @property
     def inside(self) -> bool:
@@ -89,12 +97,15 @@ class Winner:
 
 
 def compare(curves: Iterable[CurveSummary], variant: str = "as_published", suffix: str = "") -> list[Comparison]:
-    """All curves that are in the reference and, with this suffix, in our results, in the order of the paper."""
+    """All curves that are in the reference and, with this suffix, in our results, in the order of the paper.
+
+    Those of one or two seeds are among them: they are points, see `CurveSummary.is_points`.
+    """
     curves = list(curves)
     pairs = []
     for panel in published_panels():
         chosen = best_of_panel(curves, panel, variant)
-        both = ((chosen.get(name + suffix), theirs) for name, theirs in published(panel).items())
+        both = ((chosen.get(SAME_HERE.get(name, name) + suffix), theirs) for name, theirs in published(panel).items())
         pairs += [Comparison(ours, theirs) for ours, theirs in both if ours is not None]
     return pairs
 
@@ -106,11 +117,18 @@ def default_beside_best(curves: Iterable[CurveSummary]) -> list[Comparison]:
     return [Comparison(ours, best) for ours, best in both if ours is not None]
 
 
-def winners(comparisons: Iterable[Comparison]) -> list[Winner]:
-    """The best policy of each panel in the paper and here."""
+def _by_panel(comparisons: Iterable[Comparison]) -> dict[Panel, list[Comparison]]:
+    """The main policies that have a median here, by panel, where there are two at least."""
     by_panel: dict[Panel, list[Comparison]] = {}
     for pair in comparisons:
-        by_panel.setdefault(pair.theirs.panel, []).append(pair)
+        if pair.theirs.policy in POLICIES and not pair.ours.is_points:
+            by_panel.setdefault(pair.theirs.panel, []).append(pair)
+    return {panel: pairs for panel, pairs in by_panel.items() if len(pairs) > 1}
+
+
+def winners(comparisons: Iterable[Comparison]) -> list[Winner]:
+    """The best policy of each panel in the paper and here, among those that have a median here."""
+    by_panel = _by_panel(comparisons)
     found = []
     for panel, pairs in by_panel.items():
         by_policy = {pair.theirs.policy: pair for pair in pairs}
@@ -133,10 +151,7 @@ class Standing:
 
 def standings(comparisons: Iterable[Comparison], cost_is_uniform: bool) -> list[Standing]:
     """Of each policy, best first here; policies of panels with uniform cost, or of the others."""
-    by_panel: dict[Panel, list[Comparison]] = {}
-    for pair in comparisons:
-        if (pair.theirs.panel.cost == "uniform") == cost_is_uniform:
-            by_panel.setdefault(pair.theirs.panel, []).append(pair)
+    by_panel = _by_panel(p for p in comparisons if (p.theirs.panel.cost == "uniform") == cost_is_uniform)
     ranks: dict[str, list[tuple[float, float]]] = {}
     for pairs in by_panel.values():
         order = partial(final_order, pairs[0].theirs.quantity)

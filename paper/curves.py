@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paper.reference import Quantity
+from paper.reference import Quantity, parameters
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 
@@ -127,3 +127,10 @@ def seconds_on_grid(record: Record, iterations: ArrayLike) -> Floats:
     """Seconds per suggestion at iterations 0, 1, ..., joined by straight lines as in the paper's timing figure."""
     seconds = suggestion_seconds(record)
     return np.interp(np.asarray(iterations, dtype=np.float64), np.arange(len(seconds)), seconds)
+
+
+def rates_on_grid(record: Record, iterations: ArrayLike) -> Floats:
+    """The rate of PBGI-D after so many trials: its settings are in the name of the curve."""
+    _, settings = parameters(record["policy"])
+    lowered = np.searchsorted(np.array(record["lowered"]), np.asarray(iterations, dtype=np.float64))
+    return np.asarray(settings["lambda_0"] / settings["beta"] ** lowered)

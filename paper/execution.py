@@ -7,9 +7,10 @@ one may cost more than that. The Gittins stop is not used: the paper spends its 
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from pbgi.cost import Cost, LearnedCost
 from pbgi.errors import InvalidInputError
 from pbgi.gp.config import GPConfig, Hyperparameters
 from pbgi.model import ModelKind
+from pbgi.notes import COST_SCALE
 from pbgi.optimizer import Optimizer
 from pbgi.policy import RandomSearch
 from pbgi.problems import Problem
@@ -55,15 +57,12 @@ def execute(run: Run) -> dict[str, Any]:
     with threadpool_limits(limits=1):  # small products: more threads make them slower, and results depend on them
         problem = build_problem(spec.problem)
         evaluations = _Evaluations(problem)
-        n_start, suggest_seconds = _optimize(spec, problem, evaluations)
+        n_start, suggest_seconds, lowered = _optimize(spec, problem, evaluations)
     return {
         "key": run.key,
         "experiment": spec.experiment,
-        "problem": run.problem,
-        "dim": run.dim,
-        "cost": run.cost,
-        "policy": run.curve,
-        "variant": run.variant,
+        **run.labels,
+        "engine": "numpy",
         "seed": spec.seed,
         "budget": problem.budget,
         "n_start": n_start,
@@ -72,14 +71,15 @@ def execute(run: Run) -> dict[str, Any]:
         "optimum": problem.optimum,
         "unit": problem.unit,
         "direction": problem.direction,
+        "lowered": lowered,
         "suggest_seconds": suggest_seconds,
         "wall_seconds": time.perf_counter() - begin,
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 
-def _optimize(spec: Specification, problem: Problem, evaluate: _Evaluations) -> tuple[int, list[float]]:
-    """Spend the budget; the number of points of the start, and the processor seconds of each suggestion."""
+def _optimize(spec: Specification, problem: Problem, evaluate: _Evaluations) -> tuple[int, list[float], list[int]]:
+    """Spend the budget; the size of the start, processor seconds of suggestions, and which of them lowered a rate."""
     start = start_points(spec, problem)
     optimizer = Optimizer(
         problem.space,
@@ -105,7 +105,13 @@ def _optimize(spec: Specification, problem: Problem, evaluate: _Evaluations) -> 
         seconds.append(time.process_time() - begin)
         value, cost = evaluate(trial.params)
         optimizer.tell(trial, value, cost=cost)
-    return len(start), seconds
+    return len(start), seconds, _lowered([COST_SCALE.of(trial) for trial in optimizer.trials[len(start) :]])
+
+
+def _lowered(rates: Sequence[float | None]) -> list[int]:
+    """Trials (0, 1, ...) after which the next one had a lower rate."""
+    pairs = enumerate(pairwise(rates))
+    return [k for k, (rate, following) in pairs if rate is not None and following is not None and following < rate]
 
 
 def assumed_cost(spec: Specification, problem: Problem) -> Cost:

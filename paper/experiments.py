@@ -15,15 +15,19 @@ from typing import Any
 
 from paper.described import with_twins
 from paper.policies import (
+    PUBLISHED_SEARCH,
     ExpLogEI,
     LogTextbookEI,
     MaxValueEntropyInUnits,
     MultiFidelityMaxValueEntropyInUnits,
+    PublishedThompson,
     SearchedFromSobol,
     SearchedNearBest,
     TextbookEI,
+    search_of,
 )
 from paper.reference import DEFAULT, NEAR_BEST, gp_problem
+from paper.results import ENGINES
 from paper.specification import DefaultModel, FittedModel, OwnModel, ProblemSpec, Run, Specification, TrueModel
 from pbgi.botorch.policies import (
     BudgetedMultiStepEI,
@@ -47,10 +51,9 @@ EMPIRICAL = (
     ("robot_pushing", "Robot Pushing", 14, "unknown"),
 )
 KNOWN = ("robot_pushing", "Robot Pushing", 14, "known")
-PRICED_PUSHES = (KNOWN, EMPIRICAL[-1])  # see `_near_best`
 KERNELS = {"matern52": "Matern-5/2", "matern32": "Matern-3/2", "rbf": "squared exponential"}
 # The settings of the sensitivity studies are in the authors' configuration files only.
-COST_SCALES = (1e-2, 1e-3, 1e-4, 1e-5)
+COST_SCALES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 INITIAL_COST_SCALES, DECAYS = (1e-1, 1e-4), (2.0, 10.0, 100.0)
 
 POLICIES: dict[str, Any] = {
@@ -63,16 +66,25 @@ POLICIES: dict[str, Any] = {
     "MSEI": MultiStepEI(),
     "LogEICC": LogEICC(),
     "LogEIPC": LogEIPC(),
-    "MFMES": MultiFidelityMaxValueEntropy(),
+    "MFMES": MultiFidelityMaxValueEntropyInUnits(),
     "BMSEI": BudgetedMultiStepEI(),
     "PBGI": PBGI(1e-4),
     "PBGI-D": PBGID(0.1, 2.0),
 }
-# What the paper ran: with its search from Sobol points, where the policy looks one step ahead and is not BoTorch's;
-# with 64 d points and d climbs instead of its 200 d and 10 d. For Robot Pushing with prices see `_near_best`.
-# Thompson sampling looks around the best points, as `pbgi` does: only so do the published curves come out.
+# What the paper ran, by one rule for all panels: where a policy has a closed form its search looks at 200 d Sobol points
+# and climbs 10 d times, a path of Thompson sampling is climbed 20 times from 1024 points, and entropy search works in
+# the units of the values whether costs differ or not. BoTorch's other policies search as they do there.
 SEARCHED = (LogEI, LogEIPC, LogEICC, UCB, PBGI, PBGID)
-PUBLISHED = {c: SearchedFromSobol(p) if isinstance(p, SEARCHED) else p for c, p in POLICIES.items()}
+N_POINTS, N_CLIMBS = 200, 10  # per dimension
+
+
+def searched(policy: Any) -> SearchedFromSobol:
+    """A policy with the published search."""
+    return SearchedFromSobol(policy, N_POINTS, N_CLIMBS)
+
+
+PUBLISHED = {c: searched(p) if isinstance(p, SEARCHED) else p for c, p in POLICIES.items()}
+PUBLISHED["TS"] = PublishedThompson()
 FITTED = FittedModel()
 CURVES = {
     "uniform": ("RS", "LogEI", "TS", "UCB", "KG", "MES", "MSEI", "PBGI", "PBGI-D"),
@@ -96,10 +108,24 @@ class Experiment:
     n_seeds: int
     runs: Callable[[str, int], Iterator[Run]]
 
-    def __call__(self, n_seeds: int | None = None, variant: str | None = "as_published") -> Iterator[Run]:
-        """The runs of the first seeds (by default as many as in the paper), of one variant or, for None, of all."""
+    def __call__(
+        self, n_seeds: int | None = None, variant: str | None = "as_published", *, smaller: bool = False
+    ) -> Iterator[Run]:
+        """The runs of the first seeds (by default as many as in the paper), of one variant or, for None, of all.
+
+        With `smaller` they have a search of 64 d points and d climbs instead of 200 d and 10 d, and there are only
+        those that can.
+        """
         runs = with_twins(self.runs(self.name, self.n_seeds if n_seeds is None else n_seeds))
-        return (run for run in runs if variant in (None, run.variant))
+        runs = (run for run in runs if variant in (None, run.variant))
+        return filter(None, map(_with_smaller_search, runs)) if smaller else runs
+
+
+def _with_smaller_search(run: Run) -> Run | None:
+    policy = run.specification.policy
+    if not isinstance(policy, SearchedFromSobol) or search_of(policy) != PUBLISHED_SEARCH:
+        return None
+    return replace(run, specification=replace(run.specification, policy=SearchedFromSobol(policy.policy)))
 
 
 @dataclass(frozen=True)
@@ -129,11 +155,6 @@ def _policies(cost: str, *omitted: str) -> dict[str, Any]:
     return {curve: PUBLISHED[curve] for curve in CURVES[cost] if curve not in omitted}
 
 
-def _searched(cost: str) -> dict[str, Any]:
-    """The policies of such a panel that can be given another search."""
-    return {curve: POLICIES[curve] for curve in CURVES[cost] if isinstance(POLICIES[curve], SEARCHED)}
-
-
 # Synthetic problems and draws from a prior ------------------------------------------------------------------------
 
 
@@ -150,7 +171,7 @@ def _synthetic(experiment: str, n_seeds: int) -> Iterator[Run]:
 
 
 def _timing(experiment: str, n_seeds: int) -> Iterator[Run]:
-    policies = {curve: POLICIES[curve] for curve in ("LogEI", "TS", "KG", "PBGI", "MSEI")}
+    policies = {curve: PUBLISHED[curve] for curve in ("LogEI", "TS", "KG", "PBGI", "MSEI")}
     for dim in (4, 8, 16):
         yield from _synthetic_panel(experiment, "ackley", dim, "uniform").runs(policies, n_seeds)
 
@@ -200,13 +221,13 @@ def _length_scales(experiment: str, n_seeds: int) -> Iterator[Run]:
 
 
 def _lambda_sensitivity(experiment: str, n_seeds: int) -> Iterator[Run]:
-    policies = {f"PBGI, lambda = {scale:g}": SearchedFromSobol(PBGI(scale)) for scale in COST_SCALES}
+    policies = {f"PBGI, lambda = {scale:g}": searched(PBGI(scale)) for scale in COST_SCALES}
     return _gp_panel(experiment, 8, "uniform").runs(policies, n_seeds)
 
 
 def _decay_sensitivity(experiment: str, n_seeds: int) -> Iterator[Run]:
     policies = {
-        f"PBGI-D, lambda_0 = {scale:g}, beta = {decay:g}": SearchedFromSobol(PBGID(scale, decay))
+        f"PBGI-D, lambda_0 = {scale:g}, beta = {decay:g}": searched(PBGID(scale, decay))
         for scale in INITIAL_COST_SCALES
         for decay in DECAYS
     }
@@ -216,37 +237,45 @@ def _decay_sensitivity(experiment: str, n_seeds: int) -> Iterator[Run]:
 def _log_scaling(experiment: str, n_seeds: int) -> Iterator[Run]:
     """The paper's figure has uniform costs; the same question for expected improvement per cost is added."""
     forms = {"Unst. EI": TextbookEI(), "Log(Unst. EI)": LogTextbookEI(1e-6), "Exp(LogEI)": ExpLogEI()}
-    uniform: dict[str, Any] = {name: SearchedFromSobol(form) for name, form in forms.items()}
+    uniform: dict[str, Any] = {name: searched(form) for name, form in forms.items()}
     uniform |= {curve: PUBLISHED[curve] for curve in ("LogEI", "PBGI")}
     yield from _gp_panel(experiment, 16, "uniform").runs(uniform, n_seeds)
-    varying = {"EIPC": SearchedFromSobol(EIPC()), "LogEIPC": PUBLISHED["LogEIPC"]}
+    varying = {"EIPC": searched(EIPC()), "LogEIPC": PUBLISHED["LogEIPC"]}
     yield from _gp_panel(experiment, 16, "varying").runs(varying, n_seeds)
 
 
 def _search(experiment: str, n_seeds: int) -> Iterator[Run]:
-    """The main panels again, with the search that was not published: around the best points too; for TS, not there."""
+    """The main panels with searches that were not published: around the best points too, and more climbs of a path."""
     for cost in COSTS:
         panels = [_gp_panel(experiment, dim, cost) for dim in (8, 16, 32)]
         panels += [_synthetic_panel(experiment, function, 16, cost) for function in SYNTHETIC]
-        others = (problem for problem in EMPIRICAL if problem not in PRICED_PUSHES)
-        alike = (problem for problem in others if (problem[-1] == "uniform") == (cost == "uniform"))
+        alike = (problem for problem in (*EMPIRICAL, KNOWN) if (problem[-1] == "uniform") == (cost == "uniform"))
         panels += [_empirical_panel(experiment, *problem) for problem in alike]
-        policies: dict[str, Any] = {f"{c}{NEAR_BEST}": SearchedNearBest(p) for c, p in _searched(cost).items()}
+        closed = (curve for curve in CURVES[cost] if isinstance(POLICIES[curve], SEARCHED))
+        policies: dict[str, Any] = {f"{curve}{NEAR_BEST}": SearchedNearBest(POLICIES[curve]) for curve in closed}
         if cost == "uniform":
-            policies["TS, from Sobol points"] = SearchedFromSobol(POLICIES["TS"])
+            policies[f"TS{NEAR_BEST}"] = Thompson()
+            policies["TS, many climbs"] = SearchedFromSobol(Thompson())
         for panel in panels:
             yield from panel.runs(policies, n_seeds)
 
 
 def _units(experiment: str, n_seeds: int) -> Iterator[Run]:
-    """Entropy search on the synthetic problems, each in the units in which the published curves do not come out."""
+    """Entropy search on the synthetic problems, standardized as everything else in `pbgi` is."""
     others: dict[str, dict[str, Any]] = {
         "uniform": {"MES, standardized": MaxValueEntropy()},
-        "varying": {"MFMES, in units": MultiFidelityMaxValueEntropyInUnits()},
+        "varying": {"MFMES, standardized": MultiFidelityMaxValueEntropy()},
     }
     for cost, policies in others.items():
         for function in SYNTHETIC:
             yield from _synthetic_panel(experiment, function, 16, cost).runs(policies, n_seeds)
+
+
+def _engines(experiment: str, n_seeds: int) -> Iterator[Run]:
+    """Panels that were run on torch, by the engine in NumPy: a prior that is known, and a model that is fitted."""
+    for panel in (_gp_panel(experiment, 4, "uniform"), _synthetic_panel(experiment, "ackley", 4, "varying")):
+        closed = {curve: policy for curve, policy in PUBLISHED.items() if isinstance(POLICIES[curve], SEARCHED)}
+        yield from panel.runs({curve: closed[curve] for curve in CURVES[panel.cost] if curve in closed}, n_seeds)
 
 
 # One-dimensional and empirical problems ---------------------------------------------------------------------------
@@ -266,7 +295,7 @@ def _one_dimensional(experiment: str, n_seeds: int) -> Iterator[Run]:
         start=((0.0,),),
     )
     rival = {"hard_for_eipc": "LogEIPC", "hard_for_ei": "LogEI"}[experiment]
-    return panel.runs({curve: POLICIES[curve] for curve in (rival, "PBGI")}, n_seeds)
+    return panel.runs({curve: PUBLISHED[curve] for curve in (rival, "PBGI")}, n_seeds)
 
 
 def _empirical_panel(experiment: str, function: str, problem: str, dim: int, cost: str) -> _Panel:
@@ -278,32 +307,11 @@ def _empirical(experiment: str, n_seeds: int) -> Iterator[Run]:
     for function, problem, dim, cost in EMPIRICAL:
         panel = _empirical_panel(experiment, function, problem, dim, cost)
         policies = _policies("uniform") if cost == "uniform" else _policies("varying", *omitted[problem])
-        if (function, problem, dim, cost) in PRICED_PUSHES:
-            policies = _near_best(policies)
         yield from panel.runs(policies, n_seeds)
 
 
 def _robot_pushing_known(experiment: str, n_seeds: int) -> Iterator[Run]:
-    panel = _empirical_panel(experiment, *KNOWN)
-    return panel.runs(_near_best(_policies("varying")), n_seeds)
-
-
-def _near_best(policies: dict[str, Any]) -> dict[str, Any]:
-    """With the search that looks around the best points too.
-
-    Where pushes have prices few climbs from Sobol points fall short of the published curves, and as many as the paper
-    had take several times as long, see `_climbs`.
-    """
-    return policies | {curve: SearchedNearBest(policy) for curve, policy in _searched("varying").items()}
-
-
-def _climbs(experiment: str, n_seeds: int) -> Iterator[Run]:
-    """Those problems with climbs from Sobol points: as few as suffice for the others, and as many as the paper had."""
-    searched = _searched("varying")
-    policies = {f"{curve}, few climbs": SearchedFromSobol(policy) for curve, policy in searched.items()}
-    policies |= {f"{curve}, many climbs": SearchedFromSobol(policy, 200, 10) for curve, policy in searched.items()}
-    for problem in PRICED_PUSHES:
-        yield from _empirical_panel(experiment, *problem).runs(policies, n_seeds)
+    return _empirical_panel(experiment, *KNOWN).runs(_policies("varying"), n_seeds)
 
 
 # The package as it comes ------------------------------------------------------------------------------------------
@@ -337,8 +345,8 @@ _ALL = (
     Experiment("hard_for_eipc", "a 1-D problem where EI per cost fails", N_SEEDS, _one_dimensional),
     Experiment("hard_for_ei", "a 1-D problem where EI fails", N_SEEDS, _one_dimensional),
     Experiment("log_scaling", "logarithm and stability of EI", N_SEEDS, _log_scaling),
-    Experiment("search", "the main panels with the search that was not published", N_SEEDS, _search),
-    Experiment("climbs", "Robot Pushing with prices, climbs from Sobol points alone", N_SEEDS, _climbs),
+    Experiment("search", "the main panels with searches that were not published", N_SEEDS, _search),
+    Experiment(ENGINES, "panels of torch, by the engine in NumPy", N_SEEDS, _engines),
     Experiment("units", "entropy search in other units", N_SEEDS, _units),
     Experiment("robot_pushing_known", "Robot Pushing with known cost", N_SEEDS, _robot_pushing_known),
     Experiment("default", "pbgi as it comes, on the panels with published numbers", N_SEEDS, _default),

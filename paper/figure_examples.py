@@ -1,11 +1,14 @@
 """The two 1-D examples: prior, cost, and what becomes of a policy that divides by cost, or that ignores it."""
 
+from dataclasses import replace
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from paper.figure_panel import BLUE, GREY, ORANGE, Results, draw_panel, in_order, new_figure, tidy
 from paper.reference import Panel
+from paper.summary import VARIANTS
 from pbgi.arrays import Floats
 from pbgi.problems.modulated_gp import Bump, ModulatedGP
 from pbgi.problems.one_dimensional import COST, HARD_FOR_EI, HARD_FOR_EIPC, HIGH, LOW, ModulatedDraw
@@ -21,14 +24,14 @@ def example_panel(name: str) -> Panel:
 
 
 def example_figure(results: Results, name: str) -> Figure:
-    """Amplitude of the prior, cost, and regret of PBGI and its rival.
+    """Amplitude of the prior, cost, and regret of PBGI and its rival, with the model of the text and that of the code.
 
     Args:
         results: What to draw of the runs; prior and cost need none.
         name: "hard_for_eipc" or "hard_for_ei".
     """
-    figure = new_figure(1, 3, width=3.4, height=2.9)
-    prior, cost, regret = figure.subplots(1, 3)
+    figure = new_figure(1, 4, width=3.2, height=2.9)
+    prior, cost, *regrets = figure.subplots(1, 4)
     z = np.linspace(-SHOWN, SHOWN, 401)
     _draw_prior(prior, z, AMPLITUDES[name])
     cost.plot(z, COST(z), color=ORANGE, lw=1.8)
@@ -36,10 +39,12 @@ def example_figure(results: Results, name: str) -> Figure:
     _finish(cost, "cost", "z", "cost")
     cost.set_ylim(bottom=0.0)
     panel = example_panel(name)
-    drawn = draw_panel(regret, results, panel, policies=in_order({RIVALS[name], "PBGI"}))
-    regret.set_title("regret", fontsize=10)
-    if drawn:
-        regret.legend(frameon=False, fontsize=8, loc="best")
+    for axes, variant in zip(regrets, VARIANTS, strict=True):
+        own = replace(results, curves=[c for c in results.curves if c.variant == variant], variant=variant)
+        drawn = draw_panel(axes, own, panel, policies=in_order({RIVALS[name], "PBGI"}))
+        axes.set_title(variant.replace("_", " "), fontsize=10, loc="left")
+        if drawn:
+            axes.legend(frameon=False, fontsize=8, loc="best")
     return figure
 
 

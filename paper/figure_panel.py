@@ -4,7 +4,6 @@ Colors are Okabe and Ito's, which stay apart for color-blind readers; each polic
 never share a panel (LogEI and LogEIPC, MES and MFMES, MSEI and BMSEI) share a color.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -16,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from paper.curves import Band, Form
-from paper.reference import GP_NAME, Panel, PublishedCurve, Quantity, published
+from paper.reference import GP_NAME, Panel, PublishedCurve, Quantity, parameters, published
 from paper.summary import CurveSummary, best_of_panel
 from pbgi.arrays import Floats
 
@@ -26,7 +25,7 @@ BLACK, ORANGE, SKY, GREEN, BLUE, RED, PURPLE, BROWN, GREY = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#8C5A2B", "#999999",
 )  # fmt: skip
 DARK = "#444444"
-DASHES = (0, (4, 2))
+DASHES, DOTS = (0, (4, 2)), (0, (1, 1))
 
 
 class Look(NamedTuple):
@@ -82,14 +81,6 @@ class Results:
         return any(curve.panel in wanted for curve in self.curves)
 
 
-def parameters(policy: str) -> tuple[str, dict[str, float]]:
-    """The base name of a policy and the parameters that its name states, e.g.
-    "PBGI-D, lambda_0 = 0.1, beta = 2".
-    """
-    pairs = re.findall(r"(\w+) ?= ?([-+\d.e]+)", policy)
-    return re.split(r"[ ,(]", policy, maxsplit=1)[0], {name: float(value) for name, value in pairs}
-
-
 def looks_of(policies: Iterable[str]) -> dict[str, Look]:
     """A look for each policy: its own, or one of the others in turn."""
     policies = list(policies)
@@ -108,8 +99,16 @@ def _parameter_key(policy: str) -> tuple[str, list[float], str]:
     return base, list(values.values()), policy
 
 
+def draw_curve(axes: Axes, curve: CurveSummary, bands: tuple[Floats, Floats, Floats], look: Look, label: str) -> None:
+    """One of our curves: a line with a band around it; of one or two runs a dotted line, for it is no median."""
+    if curve.is_points:
+        axes.plot(curve.grid, bands[0], color=look.color, ls=DOTS, lw=1.4, label=label)
+    else:
+        draw_band(axes, curve.grid, *bands, look, label)
+
+
 def draw_band(axes: Axes, x: Floats, middle: Floats, low: Floats, high: Floats, look: Look, label: str) -> None:
-    """One of our curves: a solid line and a band around it."""
+    """A solid line and a band around it."""
     axes.fill_between(x, low, high, color=look.color, alpha=0.13, lw=0)
     axes.plot(x, middle, color=look.color, marker=look.marker, ms=4, markevery=(2, 6), lw=1.6, label=label)
 
@@ -144,31 +143,43 @@ def draw_panel(
             draw_published(axes, theirs[name].grid, theirs[name].median, looks[name], name)
         if name in ours:
             curve = ours[name]
-            draw_band(axes, curve.grid, *_three(results.band(curve), statistic), looks[name], name)
+            draw_curve(axes, curve, three(results.band(curve), statistic), looks[name], name)
     shown: list[CurveSummary | PublishedCurve] = [*ours.values(), *published(panel).values()]
     label_axes(axes, panel, shown[0].quantity if shown else "regret", statistic)
+    name_seeds(axes, [ours[name] for name in names if name in ours])
     if not any(name in ours for name in names):
         axes.text(0.5, 0.5, "not run yet", transform=axes.transAxes, ha="center", color=GREY, style="italic")
     return names
 
 
-def _three(band: Band, statistic: Statistic) -> tuple[Floats, Floats, Floats]:
+def name_seeds(axes: Axes, curves: Sequence[CurveSummary]) -> None:
+    """Say in the corner over how many seeds the curves are."""
+    counts = sorted({curve.n_seeds for curve in curves})
+    if counts:
+        text = f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
+        place = {"xycoords": "axes fraction", "ha": "right", "va": "bottom", "fontsize": 7, "color": DARK}
+        axes.annotate(text, (1.0, 1.0), xytext=(0, 1), textcoords="offset points", **place)
+
+
+def three(band: Band, statistic: Statistic) -> tuple[Floats, Floats, Floats]:
+    """The middle of a band and its edges: median and quartiles, or mean and two standard errors either way."""
     if statistic == "median":
         return band.median, band.q25, band.q75
     return band.mean, band.mean - 2 * band.standard_error, band.mean + 2 * band.standard_error
 
 
 def title_of(panel: Panel) -> str:
-    """A panel's heading; draws from a prior are told apart by kernel and length scale."""
+    """A panel's heading; draws from a prior are told apart by kernel and length scale, pushes by what is known."""
     gp = GP_NAME.fullmatch(panel.problem)
     kernel = gp["kernel"].replace("squared exponential", "squared exp.") if gp else ""
     name = f"{kernel}, κ = {gp['length_scale']}" if gp else panel.problem
-    return f"{name}, d = {panel.dim}"
+    cost = {"varying": " (known)", "unknown": " (cost unknown)"}.get(panel.cost, "")
+    return f"{name}, d = {panel.dim}{cost if panel.problem == 'Robot Pushing' else ''}"
 
 
 def label_axes(axes: Axes, panel: Panel, quantity: Quantity, statistic: Statistic) -> None:
     """Title, names of the axes, and scale of a panel."""
-    axes.set_title(title_of(panel), fontsize=10)
+    axes.set_title(title_of(panel), fontsize=10, loc="left")
     axes.set_xlabel(SPENT[panel.cost], fontsize=9)
     axes.set_ylabel(f"{statistic} {QUANTITY_NAMES[quantity]}", fontsize=9)
     if quantity == "regret":
@@ -215,6 +226,7 @@ def legend(figure: FigureBase, policies: Sequence[str], *, with_published: bool 
         handles.append(Line2D([], [], color="none", label=" "))
         handles.append(Line2D([], [], color=DARK, lw=1.6, label="here"))
         handles.append(Line2D([], [], color=DARK, lw=0.9, ls=DASHES, label="published"))
+        handles.append(Line2D([], [], color=DARK, lw=1.4, ls=DOTS, label="1 or 2 seeds"))
     figure.legend(handles=handles, loc="outside right upper", frameon=False, fontsize=8)
 
 

@@ -70,7 +70,13 @@ def regret_figure(results: Results, grid: Grid, *, statistic: Statistic = "media
             axes.set_ylabel("")
         shows_published = statistic == "median" and any(published(panel) for panel in panels)
         legend(part, in_order(drawn), with_published=shows_published)
+        part.suptitle(row_name(panels), fontsize=11, fontweight="bold", x=0.01, ha="left")
     return figure
+
+
+def row_name(panels: Sequence[Panel]) -> str:
+    """What the panels of a row have in common: their cost."""
+    return "Uniform cost" if all(panel.cost == "uniform" for panel in panels) else "Varying cost"
 
 
 def without_empty(grid: Grid, results: Results) -> Grid:

@@ -11,8 +11,21 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper.figure_panel import OTHER_LOOKS, Results, draw_band, label_axes, new_figure, parameters
-from paper.reference import Panel, gp_problem
+from paper.figure_panel import (
+    OTHER_LOOKS,
+    Results,
+    draw_band,
+    draw_curve,
+    draw_published,
+    label_axes,
+    log_scale,
+    name_seeds,
+    new_figure,
+    three,
+    tidy,
+)
+from paper.reference import Panel, gp_problem, parameters, published, published_rates
+from paper.results import TRACED
 
 COSTS = ("uniform", "varying")
 SYMBOLS = {"lambda": "λ", "lambda_0": "λ₀", "beta": "β"}
@@ -73,18 +86,39 @@ def log_scaling_studies(results: Results) -> list[Study]:
     labels = {policy: policy for policy in LOG_SCALING_POLICIES if policy in ours}
     if not set(labels) - {"LogEI", "PBGI"}:
         return []
+    labels |= {"PBGI": "PBGI, stable"} if "PBGI" in labels else {}
     return [Study(LOG_SCALING_PANEL, f"logarithm and stability, d = {LOG_SCALING_PANEL.dim}", labels)]
 
 
 def draw_study(axes: Axes, results: Results, study: Study) -> None:
-    """Medians and quartiles of a study, with a legend."""
-    ours = results.panel(study.panel)
+    """Medians and quartiles of a study with the published medians dashed, and a legend."""
+    ours, theirs = results.panel(study.panel), published(study.panel)
     for look, (policy, label) in zip(OTHER_LOOKS, study.labels.items(), strict=False):
-        band = results.band(ours[policy])
-        draw_band(axes, ours[policy].grid, band.median, band.q25, band.q75, look, label)
+        curve = ours[policy]
+        draw_curve(axes, curve, three(results.band(curve), "median"), look, label)
+        if policy in theirs:
+            draw_published(axes, theirs[policy].grid, theirs[policy].median, look, "_" + label)
     label_axes(axes, study.panel, "regret", "median")
-    axes.set_title(study.title, fontsize=10)
+    axes.set_title(study.title, fontsize=10, loc="left")
+    name_seeds(axes, [ours[policy] for policy in study.labels])
     axes.legend(frameon=False, fontsize=8, loc="upper right")
+
+
+def draw_rates(axes: Axes, results: Results, study: Study) -> None:
+    """How the rate of PBGI-D falls, with the published medians dashed."""
+    ours, theirs = results.panel(study.panel, TRACED), published_rates(study.panel)
+    for look, (policy, label) in zip(OTHER_LOOKS, study.labels.items(), strict=False):
+        curve = ours[policy]
+        if curve.rates is not None:
+            band = curve.rates
+            draw_band(axes, curve.iterations, band.median, band.q25, band.q75, look, label)
+            draw_published(axes, theirs[policy].grid, theirs[policy].median, look, "_" + label)
+    axes.set_title(study.title, fontsize=10, loc="left")
+    axes.set_xlabel("evaluations", fontsize=9)
+    axes.set_ylabel(r"rate $\lambda_t$", fontsize=9)
+    if axes.get_lines():
+        log_scale(axes)
+    tidy(axes)
 
 
 def _figure(results: Results, studies: Sequence[Study]) -> Figure:
@@ -100,8 +134,14 @@ def cost_scale_figure(results: Results) -> Figure:
 
 
 def decay_figure(results: Results) -> Figure:
-    """PBGI-D with other starts and other decays."""
-    return _figure(results, decay_studies(results))
+    """PBGI-D with other starts and other decays: regret above, the rate below."""
+    studies = decay_studies(results)
+    columns = max(len(studies), 1)
+    figure = new_figure(2, columns, width=4.2, height=3.0)
+    for row, draw in zip(figure.subplots(2, columns, squeeze=False), (draw_study, draw_rates), strict=True):
+        for axes, study in zip(row, studies, strict=False):
+            draw(axes, results, study)
+    return figure
 
 
 def log_scaling_figure(results: Results) -> Figure:

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtr
 
-from pbgi.acquisition import Exponential, GittinsIndex, LogExpectedImprovement
+from pbgi.acquisition import Exponential, GittinsIndex, LogExpectedImprovement, PathValue
 from pbgi.arrays import Floats
 from pbgi.best_point import best_point
-from pbgi.botorch.policies import MaxValueEntropy, MultiFidelityMaxValueEntropy
+from pbgi.botorch.policies import BOTORCH_POLICIES, MaxValueEntropy, MultiFidelityMaxValueEntropy
 from pbgi.model import Model
-from pbgi.search import Acquisition, Search
+from pbgi.policy import PATH_CLIMBS, RandomSearch, Thompson
+from pbgi.search import Acquisition, Search, build_pool, search
 from pbgi.snapshot import Proposal, Snapshot
 
 if TYPE_CHECKING:
@@ -156,8 +157,8 @@ class SearchedFromSobol:
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """What the policy proposes."""
-        search = Search(self.n_points_per_dimension, self.n_climbs_per_dimension, near_best=False)
-        proposal: Proposal | None = self.policy.propose(replace(snapshot, search=search), rng)
+        how = Search(self.n_points_per_dimension, self.n_climbs_per_dimension, near_best=False)
+        proposal: Proposal | None = self.policy.propose(replace(snapshot, search=how), rng)
         return proposal
 
 
@@ -201,3 +202,41 @@ class MaxValueEntropyInUnits(MaxValueEntropy):
 @dataclass(frozen=True)
 class MultiFidelityMaxValueEntropyInUnits(MultiFidelityMaxValueEntropy, MaxValueEntropyInUnits):
     """The same per cost."""
+
+
+@dataclass(frozen=True)
+class PublishedThompson:
+    """Thompson sampling with the published search: the same number of points and climbs in every dimension.
+
+    Args:
+        n_points: Sobol points, of which the best are climbed from.
+        n_climbs: Climbs.
+    """
+
+    n_points: int = 1024
+    n_climbs: int = 20
+
+    def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+        """The maximizer of a draw from the posterior."""
+        path = PathValue(snapshot.model.sample_path(rng))
+        pool = build_pool(snapshot.space.dimension, rng, n_sobol=self.n_points)
+        found = search(path, pool, rng=rng, n_starts=self.n_climbs)
+        return None if found.x is None else Proposal(found.x, _expected_cost(snapshot, found.x))
+
+
+# How a search is named in records and tables: points / climbs.
+PUBLISHED_SEARCH, SMALLER_SEARCH = "200 d / 10 d", "64 d / d"
+NO_SEARCH, BOTORCH_SEARCH, OWN_SEARCH = "none", "BoTorch's", "pbgi's"
+
+
+def search_of(policy: Any) -> str:
+    """The name of the search of a policy."""
+    if isinstance(policy, SearchedFromSobol):
+        times = PATH_CLIMBS if isinstance(policy.policy, Thompson) else 1
+        climbs = times * policy.n_climbs_per_dimension
+        return f"{policy.n_points_per_dimension} d / {climbs} d" if climbs > 1 else SMALLER_SEARCH
+    if isinstance(policy, PublishedThompson):
+        return f"{policy.n_points} / {policy.n_climbs}"
+    if isinstance(policy, RandomSearch):
+        return NO_SEARCH
+    return BOTORCH_SEARCH if isinstance(policy, BOTORCH_POLICIES) else OWN_SEARCH

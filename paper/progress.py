@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 from paper.specification import Run
 
-Curve: TypeAlias = tuple[str, int, str, str, str]
-"""Problem, dimension, cost, policy and variant: what runs that take about as long have in common."""
+Curve: TypeAlias = tuple[str, int, str, str, str, str]
+"""Problem, dimension, cost, variant, search and policy: what runs that take about as long have in common."""
 
 
 class Durations:
@@ -33,7 +33,7 @@ class Durations:
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Learn from one more."""
-        curve = record["problem"], record["dim"], record["cost"], record["policy"], record["variant"]
+        curve = record["problem"], record["dim"], record["cost"], record["variant"], record["search"], record["policy"]
         self._seconds[curve].append(float(record["wall_seconds"]))
         self._medians[curve] = statistics.median(self._seconds[curve])
 
@@ -50,7 +50,7 @@ class Durations:
         """The median of the curve, else of its policy elsewhere (policies differ by a factor of 1000), else of all."""
         if curve in self._medians:
             return self._medians[curve]
-        alike = [seconds for (*_, policy, _), seconds in self._medians.items() if policy == curve[-2]]
+        alike = [seconds for (*_, policy), seconds in self._medians.items() if policy == curve[-1]]
         return statistics.median(alike or self._medians.values())
 
 
@@ -74,7 +74,7 @@ def _longest_first(runs: list[Run], durations: Durations) -> list[Run]:
 
 
 def _curve(run: Run) -> Curve:
-    return run.problem, run.dim, run.cost, run.curve, run.variant
+    return run.problem, run.dim, run.cost, run.variant, run.search, run.curve
 
 
 def in_words(seconds: float | None) -> str:

@@ -2,7 +2,8 @@
 
 `reference/main_figures.json` holds what the authors published: 18 main panels (median and quartiles over 16 seeds on 21
 grid points), one of the two 1-D examples, and the time per suggestion. `reference/appendix_figures.json` holds figures
-of the appendix in the same form, of which the synthetic problems of 4 and 8 dimensions are read.
+of the appendix in the same form: synthetic problems of 4 and 8 dimensions, Robot Pushing with known cost, the other 1-D
+example, and studies of settings. A curve that both have, or that two figures show, counts once.
 
 A `Panel` says which plot a curve belongs to. The reference writes an unknown cost into the name of the problem and
 calls a known cost "varying"; records say it in their field `cost`. `Panel.of` makes both the same, and so everything
@@ -23,12 +24,11 @@ from pbgi.errors import InvalidInputError
 
 REFERENCE = Path(__file__).parent / "reference" / "main_figures.json"
 APPENDIX = Path(__file__).parent / "reference" / "appendix_figures.json"
-SYNTHETIC_OF_APPENDIX = ("synthetic_uniform_cost", "synthetic_cost_aware")  # as the figures are named there
 N_GRID = 21  # points of each published curve
 # A run may overshoot the published budget by one evaluation; beyond this factor it had another budget.
 LARGER_BUDGET = 2.0
 
-Quantity = Literal["regret", "best", "seconds", "shape"]
+Quantity = Literal["regret", "best", "seconds", "shape", "rate"]
 # How the reference's units begin -> what is plotted. Shapes are functions of x, not of what was spent.
 QUANTITIES: dict[str, Quantity] = {
     "simple regret": "regret",
@@ -36,7 +36,9 @@ QUANTITIES: dict[str, Quantity] = {
     "CPU seconds": "seconds",
     "prior amplitude": "shape",
     "cost": "shape",
+    "lambda_t": "rate",
 }
+TRACE = " lambda_t trace"  # added to the name of a problem where the figure has the rate of PBGI-D over the trials
 # Curves of the main experiments, as the paper names them; other names are studies of settings.
 POLICIES = (
     "RS", "LogEI", "LogEIPC", "LogEICC", "TS", "UCB", "KG", "MES", "MFMES", "MSEI", "BMSEI", "PBGI", "PBGI-D",
@@ -107,14 +109,31 @@ def final_order(quantity: Quantity, median: float) -> float:
     return -median if quantity == "best" else median
 
 
+def parameters(policy: str) -> tuple[str, dict[str, float]]:
+    """The base name of a policy and the parameters that its name states, e.g.
+    "PBGI-D, lambda_0 = 0.1, beta = 2".
+    """
+    pairs = re.findall(r"(\w+) ?= ?([-+\d.e]+)", policy)
+    return re.split(r"[ ,(]", policy, maxsplit=1)[0], {name: float(value) for name, value in pairs}
+
+
+def policy_named(name: str) -> str:
+    """A policy as curves here are called: "PBGI lambda=1e-2" is "PBGI, lambda = 0.01"."""
+    base, *pairs = name.removesuffix(" (cost-unaware)").split(" ")
+    if not all("=" in pair for pair in pairs):
+        return name.removesuffix(" (cost-unaware)")
+    settings = (pair.replace("lambda0", "lambda_0").split("=") for pair in pairs)
+    return ", ".join([base, *(f"{setting} = {float(value):g}" for setting, value in settings)])
+
+
 def _curve(entry: dict[str, Any]) -> PublishedCurve:
     quantity = next((name for start, name in QUANTITIES.items() if entry["unit"].startswith(start)), None)
     if quantity is None:
         raise InvalidInputError(f"unit must begin with one of {', '.join(QUANTITIES)}; got {entry['unit']!r}")
     return PublishedCurve(
         figure=entry["figure"],
-        panel=Panel.of(entry["problem"], entry["dim"], entry["cost"]),
-        policy=entry["policy"],
+        panel=Panel.of(entry["problem"].removesuffix(TRACE), entry["dim"], entry["cost"]),
+        policy=policy_named(entry["policy"]),
         quantity=quantity,
         n_seeds=entry["seeds"],
         grid=np.array(entry["x"]),
@@ -126,8 +145,13 @@ def _curve(entry: dict[str, Any]) -> PublishedCurve:
 
 @cache
 def published_curves() -> tuple[PublishedCurve, ...]:
-    """All curves of the paper that are known as numbers, in the order of the reference."""
-    return tuple(_curve(entry) for entry in json.loads(REFERENCE.read_text(encoding="utf-8")))
+    """All curves of the paper that are known as numbers, those of the main figures first; each once."""
+    entries = [entry for path in (REFERENCE, APPENDIX) for entry in json.loads(path.read_text(encoding="utf-8"))]
+    known: dict[tuple[Panel, str, Quantity, str], PublishedCurve] = {}
+    for curve in map(_curve, entries):
+        shape = f"{curve.figure} {len(known)}" if curve.quantity == "shape" else ""  # these have no names
+        known.setdefault((*curve.key, curve.quantity, shape), curve)
+    return tuple(known.values())
 
 
 @cache
@@ -144,6 +168,12 @@ def published_seconds(panel: Panel) -> dict[str, PublishedCurve]:
 
 
 @cache
+def published_rates(panel: Panel) -> dict[str, PublishedCurve]:
+    """The published rate of PBGI-D over the trials of a panel, by policy."""
+    return {c.policy: c for c in published_curves() if c.panel == panel and c.quantity == "rate"}
+
+
+@cache
 def published_panels() -> tuple[Panel, ...]:
     """Panels with published regret or best values, in the order of the paper."""
     panels = (curve.panel for curve in published_curves() if curve.quantity in ("regret", "best"))
@@ -152,15 +182,13 @@ def published_panels() -> tuple[Panel, ...]:
 
 @cache
 def best_published() -> dict[Panel, PublishedCurve]:
-    """The curve that ends best of each panel of many policies: the main ones, then the appendix's synthetic ones."""
-    entries = json.loads(APPENDIX.read_text(encoding="utf-8"))
-    by_panel = {panel: list(published(panel).values()) for panel in published_panels() if panel.dim > 1}
-    for curve in (_curve(entry) for entry in entries if entry["figure"] in SYNTHETIC_OF_APPENDIX):
-        by_panel.setdefault(curve.panel, []).append(curve)
-    return {
-        panel: min(curves, key=lambda curve: final_order(curve.quantity, float(curve.median[-1])))
-        for panel, curves in by_panel.items()
-    }
+    """The curve that ends best of each panel in more than one dimension, among those of the main policies."""
+    found = {}
+    for panel in published_panels():
+        curves = [curve for policy, curve in published(panel).items() if policy in POLICIES]
+        if panel.dim > 1 and curves:
+            found[panel] = min(curves, key=lambda curve: final_order(curve.quantity, float(curve.median[-1])))
+    return found
 
 
 def grid_for(panel: Panel, policy: str, budget: float) -> Floats:

@@ -1,8 +1,8 @@
 """Results: one line of JSON per finished run, in `results/<experiment>.jsonl`, which is committed.
 
-A line holds what is plotted of a run, to seven digits, in less than a kilobyte: the best values one after another, and
-what was spent between them. Evaluations that improved nothing are not kept, nor is the specification, since the key
-says which one it was. Every table and every figure is made of these files, and a campaign goes on where another machine
+A line holds what is plotted of a run in less than a kilobyte: the best values one after another, to seven digits, and
+what was spent between them, to five. Evaluations that improved nothing are not kept, nor is the specification, since
+the key says which one it was, nor what is usual (`USUAL`). Every table and every figure is made of these files, and a campaign goes on where another machine
 left off.
 
 Files are only ever appended to, one whole line at a time, and each line is on the disk before the next run is counted
@@ -21,11 +21,26 @@ from typing import Any
 import numpy as np
 
 from paper.curves import Record, best_so_far, sign_of, suggestion_seconds
+from paper.policies import PUBLISHED_SEARCH
 
 RESULTS = Path(__file__).parent / "results"
 SMOKE = RESULTS / "smoke"
-DIGITS = 7
-KEPT = ("key", "problem", "dim", "cost", "policy", "variant", "seed", "budget", "unit", "direction", "optimum")
+DIGITS, COST_DIGITS, OPTIMUM_DIGITS = 7, 5, 10
+# What most lines would say, and none does.
+USUAL: dict[str, Any] = {
+    "variant": "as_published",
+    "search": PUBLISHED_SEARCH,
+    "engine": "numpy",
+    "unit": 1,
+    "direction": "maximize",
+    "suggest_seconds": [],
+}
+KEPT = (
+    "key", "problem", "dim", "cost", "policy", "variant", "search", "engine", "seed", "budget", "unit", "direction",
+    "optimum",
+)  # fmt: skip
+ENGINES = "engines"  # the one experiment that no figure and no table of the paper's shows
+TRACED = "decay_sensitivity"  # the one experiment of which it is plotted when the rate was lowered
 TIMING = "timing"  # the one experiment of which the seconds of each suggestion are plotted: its machine was quiet
 
 
@@ -80,19 +95,24 @@ def condensed(record: Record) -> dict[str, Any]:
     seconds = [_rounded(s, 3) for s in suggestion_seconds(record)]
     if record["experiment"] != TIMING and seconds:
         seconds = [_rounded(statistics.median(seconds), 3)]
-    return {
-        **{name: _short(record[name]) for name in KEPT},
-        "finished": record["finished"][: len("2026-11-15")],
+    traced = {"lowered": record["lowered"]} if record["experiment"] == TRACED else {}
+    kept = {name: _short(record[name]) for name in KEPT}
+    if record["optimum"] is not None:
+        kept["optimum"] = _rounded(record["optimum"], OPTIMUM_DIGITS)
+    line = {
+        **kept,
         "best": [_rounded(sign_of(record) * value) for value in best[[0, *improved]]],
-        "costs": [_rounded(cost) for cost in np.diff(marks, prepend=0.0, append=spent[-1])],
+        "costs": [_rounded(cost, COST_DIGITS) for cost in np.diff(marks, prepend=0.0, append=spent[-1])],
+        **traced,
         "suggest_seconds": seconds,
         "wall_seconds": _rounded(record["wall_seconds"], 3),
     }
+    return {name: value for name, value in line.items() if name not in USUAL or value != USUAL[name]}
 
 
 def restored(line: Record) -> dict[str, Any]:
     """A record of which the same is plotted as of the run; its start is a single point."""
-    others = {name: value for name, value in line.items() if name != "best"}
+    others = USUAL | {name: value for name, value in line.items() if name != "best"}
     values = [value for value in line["best"] for _ in range(2)]  # each stays the best until the next was paid for
     return others | {"n_start": 1, "values": values, "costs": [0.0, *line["costs"]]}
 

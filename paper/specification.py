@@ -13,6 +13,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
+from paper.policies import search_of
 from pbgi.botorch.policies import BOTORCH_POLICIES
 from pbgi.serialization import Value, to_plain
 
@@ -122,6 +123,23 @@ class Run:
     def panel(self) -> str:
         """The plot it belongs to, e.g. "Ackley d=16 varying"."""
         return f"{self.problem} d={self.dim} {self.cost}"
+
+    @property
+    def search(self) -> str:
+        """How its policy looks for the next point."""
+        return search_of(self.specification.policy)
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """What its record says of it besides the specification."""
+        return {
+            "problem": self.problem,
+            "dim": self.dim,
+            "cost": self.cost,
+            "policy": self.curve,
+            "variant": self.variant,
+            "search": self.search,
+        }
 
     @property
     def lacks_botorch(self) -> bool:

@@ -15,15 +15,19 @@ from paper.curves import (
     best_known,
     best_so_far,
     plotted,
+    rates_on_grid,
     seconds_on_grid,
     suggestion_seconds,
 )
-from paper.reference import Panel, Quantity, grid_for, published, published_seconds
-from paper.results import RESULTS, TIMING, Store
+from paper.policies import SMALLER_SEARCH
+from paper.reference import Panel, Quantity, grid_for, published, published_rates, published_seconds
+from paper.results import ENGINES, RESULTS, TIMING, TRACED, Store
 from pbgi.arrays import Floats
 from pbgi.errors import InvalidInputError
 
 VARIANTS = ("as_published", "as_described")
+MOST_POINTS = 2  # runs that are points, not a sample with a median
+MANY_SEEDS = 8  # runs whose median is compared with quartiles
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +39,7 @@ class CurveSummary:
         panel: The plot it belongs to.
         policy: As the reference names it.
         variant: "as_published" or "as_described" in the paper.
+        search: How its policy looked for the next point, see `paper.policies.search_of`.
         quantity: "regret" or "best".
         grid: Amounts spent.
         step: Statistics of the best value so far, as it was.
@@ -44,12 +49,15 @@ class CurveSummary:
         suggest_seconds: Median over all suggestions of all seeds.
         iterations: Grid of `seconds`; empty but for the experiment of timing.
         seconds: Statistics of seconds per suggestion.
+        rates: Statistics of the rate of PBGI-D after so many trials as `iterations` says, where it is traced.
+        n_batched: How many of its runs were done many at a time (`paper.batched`).
     """
 
     experiment: str
     panel: Panel
     policy: str
     variant: str
+    search: str
     quantity: Quantity
     grid: Floats
     step: Band
@@ -59,11 +67,18 @@ class CurveSummary:
     suggest_seconds: float
     iterations: Floats
     seconds: Band | None
+    rates: Band | None
+    n_batched: int
 
     @property
     def n_seeds(self) -> int:
         """How many runs it stands for."""
         return len(self.seeds)
+
+    @property
+    def is_points(self) -> bool:
+        """Whether its runs are too few for a median."""
+        return self.n_seeds <= MOST_POINTS
 
 
 def read_summaries(folder: Path = RESULTS) -> list[CurveSummary]:
@@ -74,15 +89,22 @@ def read_summaries(folder: Path = RESULTS) -> list[CurveSummary]:
 def best_of_panel(
     curves: Iterable[CurveSummary], panel: Panel, variant: str = "as_published"
 ) -> dict[str, CurveSummary]:
-    """The curve to show for each policy of a panel, that with most seeds.
+    """The curve to show for each policy of a panel.
 
-    Where the paper's text and its figures agree there are only runs "as_published"; they serve for both variants.
+    Where the paper's text and its figures agree there are only runs "as_published"; they serve for both variants. Of
+    searches the published one is shown, unless it has fewer than 8 seeds and the smaller one has more: never the one
+    that fits. Of experiments that with most seeds.
     """
     chosen: dict[str, CurveSummary] = {}
-    for curve in sorted(curves, key=lambda c: (c.variant == variant, c.n_seeds)):
-        if curve.panel == panel and curve.variant in (variant, "as_published"):
+    for curve in sorted(curves, key=lambda c: _preference(c, variant)):
+        if curve.panel == panel and curve.variant in (variant, "as_published") and curve.experiment != ENGINES:
             chosen[curve.policy] = curve
     return chosen
+
+
+def _preference(curve: CurveSummary, variant: str) -> tuple[bool, int, bool, int]:
+    is_published = curve.search != SMALLER_SEARCH
+    return curve.variant == variant, min(curve.n_seeds, MANY_SEEDS), is_published, curve.n_seeds
 
 
 def panel_of(record: Record) -> Panel:
@@ -91,12 +113,13 @@ def panel_of(record: Record) -> Panel:
 
 
 def summarize(records: Iterable[Record]) -> list[CurveSummary]:
-    """One summary per experiment, panel, policy and variant, sorted; of two records of a seed the later one counts."""
-    by_curve: dict[tuple[str, Panel, str, str], dict[int, Record]] = defaultdict(dict)
+    """One summary per experiment, panel, policy, variant and search, sorted; of two records of a seed the later counts."""
+    by_curve: dict[tuple[str, Panel, str, str, str], dict[int, Record]] = defaultdict(dict)
     by_objective: dict[tuple[Panel, str, int], list[Record]] = defaultdict(list)
     for record in records:
         panel = panel_of(record)
-        by_curve[record["experiment"], panel, record["policy"], record["variant"]][int(record["seed"])] = record
+        key = record["experiment"], panel, record["policy"], record["variant"], record["search"]
+        by_curve[key][int(record["seed"])] = record
         by_objective[panel, record["variant"], int(record["seed"])].append(record)
     optima = {objective: best_known(sharing) for objective, sharing in by_objective.items()}
     return [
@@ -122,6 +145,7 @@ def _summary(
     panel: Panel,
     policy: str,
     variant: str,
+    search: str,
     runs: Mapping[int, Record],
     optima: Mapping[int, float | None],
 ) -> CurveSummary:
@@ -132,11 +156,14 @@ def _summary(
     seconds = np.concatenate([suggestion_seconds(record) for record in runs.values()])
     # Of other experiments than that of timing only the median is kept, which would look like a flat curve.
     timing = published_seconds(panel).get(policy) if experiment == TIMING else None
+    traced = published_rates(panel).get(policy) if experiment == TRACED else None
+    times = timing or traced
     return CurveSummary(
         experiment=experiment,
         panel=panel,
         policy=policy,
         variant=variant,
+        search=search,
         quantity=quantity,
         grid=grid,
         step=band([plotted(run, grid, quantity, "step", optima[seed]) for seed, run in runs.items()]),
@@ -144,6 +171,8 @@ def _summary(
         seeds=tuple(sorted(runs)),
         wall_seconds=float(sum(record["wall_seconds"] for record in runs.values())),
         suggest_seconds=float(np.median(seconds)) if len(seconds) else math.nan,
-        iterations=timing.grid if timing else np.array([]),
+        iterations=times.grid if times else np.array([]),
         seconds=band([seconds_on_grid(run, timing.grid) for run in runs.values()]) if timing else None,
+        rates=band([rates_on_grid(run, traced.grid) for run in runs.values()]) if traced else None,
+        n_batched=sum(record["engine"] != "numpy" for record in runs.values()),
     )

@@ -93,7 +93,7 @@ def _tell(options: argparse.Namespace) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import status_record
-    from pbgi.cli.tables import status_table
+    from pbgi.display.tables import status_table
 
     _show(status_record(_study(options, create=False)), status_table, options)
     return ExitCode.DONE
@@ -101,7 +101,7 @@ def _status(options: argparse.Namespace) -> int:
 
 def _best(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import best_record
-    from pbgi.cli.tables import best_table
+    from pbgi.display.tables import best_table
 
     best = best_record(_study(options, create=False))
     _show(best, best_table, options)
@@ -110,7 +110,7 @@ def _best(options: argparse.Namespace) -> int:
 
 def _trials(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import trial_records
-    from pbgi.cli.tables import trials_table
+    from pbgi.display.tables import trials_table
 
     _show(trial_records(_study(options, create=False).trials()), trials_table, options)
     return ExitCode.DONE

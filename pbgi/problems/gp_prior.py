@@ -55,7 +55,13 @@ class GPDraw:
 
 
 def gp_draw(
-    dimension: int, *, seed: int, kernel: str = "matern52", length_scale: float = 0.1, cost: str = "uniform"
+    dimension: int,
+    *,
+    seed: int,
+    kernel: str = "matern52",
+    length_scale: float = 0.1,
+    cost: str = "uniform",
+    find_optimum: bool = True,
 ) -> Problem:
     """A function drawn from a Gaussian process prior of mean zero and variance one, to be maximized.
 
@@ -65,6 +71,8 @@ def gp_draw(
         kernel: "matern32", "matern52" or "rbf" (squared exponential).
         length_scale: Of every input; the paper has 0.1, 0.5 and 1. Others get the budget of the nearest of these.
         cost: "uniform", or "varying": 1 + 20 mean(x), known to the optimizer.
+        find_optimum: Whether to search for the highest value, which takes seconds in many dimensions; else the
+            problem's `optimum` is None.
     """
     space = unit_cube(dimension)
     known, price = mean_cost(cost)
@@ -78,7 +86,7 @@ def gp_draw(
         direction="maximize",
         cost=known,
         budget=_budget_per_dimension(draw, cost) * dimension,
-        optimum=highest_value(draw),
+        optimum=highest_value(draw) if find_optimum else None,
     )
 
 
