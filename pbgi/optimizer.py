@@ -33,8 +33,8 @@ from pbgi.serialization import Value
 from pbgi.settings import Settings
 from pbgi.snapshot import cost_of
 from pbgi.space import Space
-from pbgi.steps import Steps
 from pbgi.stopping import StopReason, StopRule
+from pbgi.trials.steps import Steps
 from pbgi.warm_start import WarmStart
 
 

@@ -6,7 +6,7 @@ from pbgi.choosing.state import RunState
 from pbgi.errors import InvalidInputError
 from pbgi.history import History, Trial, TrialState
 from pbgi.settings import Settings
-from pbgi.steps import Steps
+from pbgi.trials.steps import Steps
 
 
 class Reporting:

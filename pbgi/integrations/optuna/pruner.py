@@ -1,9 +1,9 @@
 """A pruner by the Gittins index: a trial goes on while what is left of it is worth its price.
 
 Whatever the sampler, the pruner has a model of its own of the study: of last values over parameters, and of how
-intermediate values go on (`choosing.curves`). What is left of a trial is compared with what its price would buy
-elsewhere, see `choosing.going_on`: that of the best new trial if the sampler is `PBGISampler`, else that of one like
-any other.
+intermediate values go on (`pbgi.stages.curves`). What is left of a trial is compared with what its price would buy
+elsewhere, see `pbgi.choosing.going_on`: that of the best new trial if the sampler is `PBGISampler`, else that of one
+like any other.
 """
 
 import math
