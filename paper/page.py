@@ -195,7 +195,9 @@ def _unrun(pairs: Sequence[Comparison]) -> Iterator[str]:
     if whole:
         yield _item(f"No curve of these panels: {', '.join(whole)}.")
     few = [pair for pair in pairs if not pair.has_quartiles]
-    named = ", ".join(f"{policy} {count}" for policy, count in Counter(pair.theirs.policy for pair in few).most_common())
+    named = ", ".join(
+        f"{policy} {count}" for policy, count in Counter(pair.theirs.policy for pair in few).most_common()
+    )
     yield _item(f"{len(few)} curves with fewer than {MANY_SEEDS} seeds, by policy: {named}.")
     smaller = sorted({pair.theirs.panel.name for pair in pairs if pair.ours.search == SMALLER_SEARCH})
     if smaller:

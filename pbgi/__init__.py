@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pbgi.run import Result, maximize, minimize
     from pbgi.settings import Settings
     from pbgi.space import Space
+    from pbgi.steps import Report, Steps
     from pbgi.stopping import BudgetSpent, GittinsStop, MaxTrials, StopReason
     from pbgi.warm_start import WarmStart
 
@@ -60,6 +61,7 @@ _HOMES = {
     "run": ("Result", "maximize", "minimize"),
     "settings": ("Settings",),
     "space": ("Space",),
+    "steps": ("Report", "Steps"),
     "stopping": ("BudgetSpent", "GittinsStop", "MaxTrials", "StopReason"),
     "warm_start": ("WarmStart",),
 }
@@ -91,9 +93,11 @@ __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
     "PBGID",
     "PbgiError",
     "RandomSearch",
+    "Report",
     "Result",
     "Settings",
     "Space",
+    "Steps",
     "StopReason",
     "StopRun",
     "Thompson",

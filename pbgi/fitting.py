@@ -17,6 +17,7 @@ from pbgi.gp.algebra import rounded
 from pbgi.gp.config import GPConfig
 from pbgi.gp.warp import IDENTITY, Warp, fit_warp
 from pbgi.history import Trial
+from pbgi.instalments import Instalments
 from pbgi.model import MOST_VALUES, Model, fit_model, last_hyperparameters, last_number, seen_by_model, to_note
 from pbgi.notes import (
     COST_MODEL,
@@ -27,6 +28,7 @@ from pbgi.notes import (
     outcome_model,
     outcome_model_size,
 )
+from pbgi.partial import observe_partial
 from pbgi.state import RunState
 
 # The model is fitted anew only when there are this many times as many values as at its last fit, or something better
@@ -48,6 +50,7 @@ class FittedValues:
         warp: How values became that.
         model: What it makes of them.
         notes: What the next fit wants to know.
+        instalments: What the stages of a trial cost and say, where trials may stop early and enough is known of it.
     """
 
     seen: tuple[Trial, ...]
@@ -56,28 +59,42 @@ class FittedValues:
     warp: Warp
     model: Model
     notes: Mapping[str, Note]
+    instalments: Instalments | None = None
 
 
-def fit_values(state: RunState) -> FittedValues:
-    """Fit the model of values to completed trials."""
+def fit_values(state: RunState, *, refit: bool = True) -> FittedValues:
+    """Fit the model of values to completed trials, and to what others have said on their way.
+
+    Without a refit hyperparameters that are known stay as they are.
+    """
     completed = state.completed
     kind, start = state.settings.model, last_hyperparameters(state.trials, VALUE_MODEL, state.space.dimension)
     n_fitted = int(last_number(state.trials, VALUE_MODEL_SIZE, 0.0))
     warps = isinstance(kind, GPConfig) and kind.outputs == "warped"
-    always = start is None or (not warps and len(completed) < MANY_VALUES)
-    due = always or refit_is_due(larger_is_better(completed, state.sign), n_fitted)
+    always = not warps and len(completed) < MANY_VALUES
+    grown = always or refit_is_due(larger_is_better(completed, state.sign), n_fitted)
+    due = start is None or (refit and grown)
     if not due and isinstance(kind, GPConfig) and kind.hyperparameters is None:
         kind = replace(kind, hyperparameters=start)
     seen = seen_by_model(completed, state.sign)
     X, values = state.points(seen), larger_is_better(seen, state.sign)
-    warp = fit_warp(values) if warps else IDENTITY
+    partial = state.partial if isinstance(kind, GPConfig) else ()
+    lasts = [state.sign * trial.reports[-1].value for trial in partial]
+    warp = fit_warp(np.append(values, lasts)) if warps else IDENTITY
     # Rounded, so that what the model sees of a * y + b is what it sees of y, bit for bit.
     warped = rounded(warp.to_warped(values)) if warps else values
-    model = fit_model(kind, X, warped, categorical=state.space.categorical, start=start)
+    told, spread, instalments = (X, warped), None, None
+    if state.settings.steps is not None and isinstance(kind, GPConfig):
+        foretold = observe_partial(state, warp, start)
+        instalments = foretold.instalments
+        if len(foretold.X):
+            told = np.concatenate([X, foretold.X]), np.concatenate([warped, foretold.warped])
+            spread = np.pad(foretold.spread, (len(X), 0))
+    model = fit_model(kind, *told, categorical=state.space.categorical, start=start, spread=spread)
     found = to_note(model.hyperparameters)
     size = float(len(completed) if due else n_fitted)
     notes: dict[str, Note] = {} if found is None else {VALUE_MODEL.name: found, VALUE_MODEL_SIZE.name: size}
-    return FittedValues(seen, X, warped, warp, model, notes)
+    return FittedValues(seen, X, warped, warp, model, notes, instalments)
 
 
 def refit_is_due(values: Floats, n_fitted: int) -> bool:
@@ -100,7 +117,8 @@ def fit_costs(state: RunState) -> CostModel:
     due = len(paid) >= COST_REFIT * last_number(state.trials, COST_MODEL_SIZE, 0.0)
     config = GPConfig() if due else GPConfig(hyperparameters=start)
     seen = paid[-MOST_VALUES:]
-    return kind.fit(state.space, state.points(seen), np.array([t.cost for t in seen], float), config, start)
+    costs = np.array(state.whole_costs[-MOST_VALUES:], float)
+    return kind.fit(state.space, state.points(seen), costs, config, start)
 
 
 def cost_notes(state: RunState, cost: CostModel) -> dict[str, Note]:

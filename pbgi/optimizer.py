@@ -28,16 +28,18 @@ from pbgi.model import ModelKind
 from pbgi.parameter import Parameter
 from pbgi.policy import Policy
 from pbgi.prediction import Prediction, Recommendation, predict, recommend
+from pbgi.reporting import Reporting
 from pbgi.serialization import Value
 from pbgi.settings import Settings
 from pbgi.snapshot import cost_of
 from pbgi.space import Space
 from pbgi.state import RunState, mean
+from pbgi.steps import Steps
 from pbgi.stopping import StopReason, StopRule
 from pbgi.warm_start import WarmStart
 
 
-class Optimizer:
+class Optimizer(Reporting):
     """Suggests points to try, knowing what trials cost.
 
     Args:
@@ -56,6 +58,7 @@ class Optimizer:
         seed: Random seed. Drawn from the operating system if not given.
         constraints: Names of outcomes with the conditions that they must keep, `AtMost(limit)` or `AtLeast(limit)`.
             Every trial with a value must tell them, and only trials that keep all of them count as good.
+        steps: How many steps a trial has, or a `Steps`, if trials report on their way and may stop early.
     """
 
     @refuse_unknown_arguments
@@ -72,6 +75,7 @@ class Optimizer:
         n_startup_trials: int | None = None,
         seed: int | None = None,
         constraints: Constraints | None = None,
+        steps: Steps | int | Sequence[int] | None = None,
     ) -> None:
         settings = Settings(
             cost=cost,
@@ -82,6 +86,7 @@ class Optimizer:
             n_startup_trials=n_startup_trials,
             seed=seed,  # type: ignore[arg-type]
             constraints=constraints,
+            steps=steps,  # type: ignore[arg-type]
         )
         self._set_up(space if isinstance(space, Space) else Space(space), direction, settings, ())
 
@@ -147,6 +152,8 @@ class Optimizer:
         if n is not None:
             return self._batch(require_count("n", n))
         state, choice = self._next()
+        if choice.resumed is not None:
+            return self._history.resume(choice.resumed)
         if choice.proposal is None:
             raise NothingLeftError(nothing_left_message(state, choice))
         proposal = choice.proposal
@@ -272,7 +279,8 @@ class Optimizer:
 
     def _charge_without(self, cost: float | None, own: Trial) -> float | None:
         """What a trial without a value is charged where neither told nor predicted: what others have cost."""
-        if cost is not None or own.predicted_cost is not None or self.budget is None or own.state in WITHOUT_VALUE:
+        known = cost is not None or own.predicted_cost is not None or own.used > 0.0
+        if known or self.budget is None or own.state in WITHOUT_VALUE:
             return None
         told = mean([trial.cost for trial in self._history.trials if trial.cost is not None])
         if told is None:

@@ -14,6 +14,7 @@ from pbgi.cost import WARINESS, CostModel
 from pbgi.cost.success import PerSuccess, Success, fit_success
 from pbgi.gp.warp import IDENTITY, Warp
 from pbgi.history import Trial, TrialState
+from pbgi.instalments import Instalments
 from pbgi.model import Model
 from pbgi.notes import Note
 from pbgi.search import Search
@@ -54,6 +55,7 @@ class Snapshot:
         feasibility: How likely points are to keep the conditions on outcomes; None without conditions.
         beyond: (n,) How far completed points are beyond the conditions, 0 for feasible ones; None without conditions.
         feasible: Numbers of the trials that keep all conditions; None without conditions.
+        instalments: How trials are paid, where they may stop early; None where they are not.
     """
 
     space: Space
@@ -76,6 +78,7 @@ class Snapshot:
     feasibility: Feasibility | None = None
     beyond: Floats | None = None
     feasible: frozenset[int] | None = None
+    instalments: Instalments | None = None
 
     @cached_property
     def success(self) -> Success | None:

@@ -192,9 +192,7 @@ def _advanced(climbs: _Climbs, proposal: _Proposal, f: ValueAndGrad, scale: Tens
     )
 
 
-def _learned(
-    climbs: _Climbs, s: Tensor, y: Tensor, sy: Tensor, good: Tensor, metric: Tensor
-) -> tuple[Tensor, Tensor]:
+def _learned(climbs: _Climbs, s: Tensor, y: Tensor, sy: Tensor, good: Tensor, metric: Tensor) -> tuple[Tensor, Tensor]:
     """The matrices after a step s along which the gradient fell by y: BFGS, stretched where it is flatter."""
     first = climbs.fresh & good
     size = sy / (y.square() * metric[:, None, :]).sum(-1)

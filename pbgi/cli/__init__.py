@@ -10,7 +10,7 @@
     study.py                     the study of a job: its trials in the storage, and the next one
     tune.py running.py           the loop; trials whose worker died, and a budget of seconds that holds
     scripts.py                   ask, tell and records of trials
-    progress.py tables.py        what people see while it runs, and of status, best and trials in a terminal
+    progress.py                  what people see while it runs
     report.py                    a page about a study, once or as its trials end
     check.py                     what can be read of a damaged storage
     boxes.py                     Pandora's Box in TOML

@@ -51,7 +51,7 @@ def _tune(options: argparse.Namespace) -> int:
     from pbgi.cli.progress import Display
     from pbgi.cli.scripts import standing_record
     from pbgi.cli.tune import Tuner, require_runnable
-    from pbgi.cli.warm_start import take_over
+    from pbgi.study.earlier import take_over
 
     if options.earlier is None and (options.fill or options.ignore or options.from_name):
         raise InvalidInputError("--fill, --ignore and --from-name must go with --from; got none")
@@ -93,7 +93,7 @@ def _tell(options: argparse.Namespace) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import status_record
-    from pbgi.cli.tables import status_table
+    from pbgi.display.tables import status_table
 
     _show(status_record(_study(options, create=False)), status_table, options)
     return ExitCode.DONE
@@ -101,7 +101,7 @@ def _status(options: argparse.Namespace) -> int:
 
 def _best(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import best_record
-    from pbgi.cli.tables import best_table
+    from pbgi.display.tables import best_table
 
     best = best_record(_study(options, create=False))
     _show(best, best_table, options)
@@ -110,7 +110,7 @@ def _best(options: argparse.Namespace) -> int:
 
 def _trials(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import trial_records
-    from pbgi.cli.tables import trials_table
+    from pbgi.display.tables import trials_table
 
     _show(trial_records(_study(options, create=False).trials()), trials_table, options)
     return ExitCode.DONE
@@ -220,11 +220,15 @@ def _study(options: argparse.Namespace, *, create: bool = True) -> Any:
 def _earlier(options: argparse.Namespace) -> Any:
     """The study whose trials are known already."""
     from pbgi.cli.storage import Storage, url_of_file
-    from pbgi.cli.warm_start import EarlierStudy
+    from pbgi.cli.study import load_study, sound_trials
+    from pbgi.study.earlier import EarlierStudy
 
     url = options.earlier if "://" in options.earlier else url_of_file(Path(options.earlier))
     storage = _quiet(lambda: Storage(url, create=False))
-    return EarlierStudy.of(storage, storage.name_of(options.from_name))
+    name = storage.name_of(options.from_name)
+    study = storage.patiently(lambda: load_study(storage, name))
+    directions = tuple(direction.name.lower() for direction in study.directions)
+    return EarlierStudy(name, directions, storage.patiently(lambda: sound_trials(study)))
 
 
 def _found(options: argparse.Namespace) -> tuple[Any, str]:

@@ -32,9 +32,12 @@ class Data(NamedTuple):
     values: Floats
     center: float
     scale: float
+    spread: Floats | None = None  # (n, n) covariance of errors that are known, of standardized values
 
 
-def prepare(X: ArrayLike, y: ArrayLike, categorical: ArrayLike | None, *, standardize: bool) -> Data:
+def prepare(
+    X: ArrayLike, y: ArrayLike, categorical: ArrayLike | None, *, standardize: bool, spread: ArrayLike | None = None
+) -> Data:
     """Points and values as arrays, checked, the values standardized if asked."""
     X, y = np.array(X, dtype=np.float64), np.array(y, dtype=np.float64)
     if X.ndim != 2 or 0 in X.shape or y.shape != X.shape[:1]:
@@ -45,7 +48,9 @@ def prepare(X: ArrayLike, y: ArrayLike, categorical: ArrayLike | None, *, standa
     mask = np.zeros(X.shape[1], dtype=np.bool_) if categorical is None else np.array(categorical)
     if mask.dtype != np.bool_ or mask.shape != X.shape[1:]:
         raise InvalidInputError(f"categorical must be {X.shape[1]} booleans, one per input; got {categorical!r}")
-    return Data(X, mask, *(_standardize(y) if standardize else (y, 0.0, 1.0)))
+    values, center, scale = _standardize(y) if standardize else (y, 0.0, 1.0)
+    known = None if spread is None else np.asarray(spread, dtype=np.float64) / scale**2
+    return Data(X, mask, values, center, scale, known)
 
 
 def require_dimension(hyperparameters: Hyperparameters, d: int) -> None:

@@ -19,17 +19,13 @@ Torch is never imported unless a tensor comes in.
 """
 
 import math
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pbgi.errors import InvalidInputError
-
-Array: TypeAlias = Any
-"""A NumPy array or a torch tensor: whatever came in comes out."""
+from pbgi.index.arguments import LOG_COST_RULE, Array, Backend, finish, numpy_backend, prepare, require_finite
 
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 INV_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
@@ -49,14 +45,6 @@ CLEARLY_BELOW = -1.6
 # Tensors of up to this many numbers are computed by NumPy: two hundred small operations take torch several times as
 # long to start, and a GPU longer still. (At 20 numbers half the time on a CPU, a quarter on a GPU; even at 10,000.)
 SMALL = 4096
-
-
-class _Backend(NamedTuple):
-    """The module whose functions apply (`numpy` or `torch`), what it calls erfcx, and its largest number."""
-
-    xp: Any
-    erfcx: Callable[[Array], Array]
-    largest: float
 
 
 class _Point(NamedTuple):
@@ -86,11 +74,11 @@ def log_h(z: Array) -> Array:
 
 def log_h_and_grad(z: Array) -> tuple[Array, Array]:
     """`log_h(z)` and its derivative Phi(z) / h(z)."""
-    backend, (z,) = _prepare(z=z)
-    _require_finite("z", z, backend)
+    backend, (z,) = prepare(z=z)
+    require_finite("z", z, backend)
     with np.errstate(all="ignore"):
         value, derivative, _ = _run(backend, _log_h_outputs, _log_h_partials, z)
-    return _finish(value), _finish(derivative)
+    return finish(value), finish(derivative)
 
 
 def inverse_log_h(log_ratio: Array) -> Array:
@@ -105,10 +93,10 @@ def inverse_log_h(log_ratio: Array) -> Array:
     Returns:
         The root, of the shape of `log_ratio`. For tensors, differentiable any number of times.
     """
-    backend, (log_ratio,) = _prepare(log_ratio=log_ratio)
-    _require_finite("log_ratio", log_ratio, backend)
+    backend, (log_ratio,) = prepare(log_ratio=log_ratio)
+    require_finite("log_ratio", log_ratio, backend)
     with np.errstate(all="ignore"):
-        return _finish(_run(backend, _inverse_outputs, _inverse_partials, log_ratio)[0])
+        return finish(_run(backend, _inverse_outputs, _inverse_partials, log_ratio)[0])
 
 
 def gittins_index(mean: Array, std: Array, log_cost: Array) -> Array:
@@ -137,32 +125,29 @@ def gittins_index_and_grad(mean: Array, std: Array, log_cost: Array) -> tuple[Ar
     Returns:
         `(index, dindex_dstd, dindex_dlog_cost)`, each of the shape to which the arguments broadcast.
     """
-    backend, (mean, std, log_cost) = _prepare(mean=mean, std=std, log_cost=log_cost)
-    _require_finite("mean", mean, backend)
-    _require_finite("std", std, backend, "finite and not negative", least=0.0)
-    _require_finite("log_cost", log_cost, backend, LOG_COST_RULE)
+    backend, (mean, std, log_cost) = prepare(mean=mean, std=std, log_cost=log_cost)
+    require_finite("mean", mean, backend)
+    require_finite("std", std, backend, "finite and not negative", least=0.0)
+    require_finite("log_cost", log_cost, backend, LOG_COST_RULE)
     with np.errstate(all="ignore"):
         offset, hazard, slope = _run(backend, _index_outputs, _index_partials, std, log_cost)
         index = _at_most(backend, _at_least(backend, mean + offset, -backend.largest), backend.largest)
-    return _finish(index), _finish(hazard), _finish(-slope)
-
-
-LOG_COST_RULE = "finite, that is, the logarithm of a positive, finite cost times a positive, finite cost_scale"
+    return finish(index), finish(hazard), finish(-slope)
 
 
 # The mathematics, on arrays of one shape and dtype ----------------------------------------------------------------
 
 
-def _at_most(backend: _Backend, x: Array, bound: float) -> Array:
+def _at_most(backend: Backend, x: Array, bound: float) -> Array:
     """The smaller of both; np.clip would take longer than all the arithmetic around it on small arrays."""
     return np.minimum(x, bound) if backend.xp is np else x.clamp(max=bound)
 
 
-def _at_least(backend: _Backend, x: Array, bound: float) -> Array:
+def _at_least(backend: Backend, x: Array, bound: float) -> Array:
     return np.maximum(x, bound) if backend.xp is np else x.clamp(min=bound)
 
 
-def _mills(backend: _Backend, a: Array) -> tuple[Array, Array]:
+def _mills(backend: Backend, a: Array) -> tuple[Array, Array]:
     """Mills ratio m = Phi(-a)/phi(a) and r = 1/m - a = h(-a)/Phi(-a), for a >= 0.
 
     r loses a^2 eps to cancellation when taken from erfcx; far out it is a continued fraction with no difference in it,
@@ -182,7 +167,7 @@ def _mills(backend: _Backend, a: Array) -> tuple[Array, Array]:
     return xp.where(far, 1.0 / (a + r), m), r
 
 
-def _at(backend: _Backend, z: Array) -> _Point:
+def _at(backend: Backend, z: Array) -> _Point:
     """All of it from one erfcx: h(-a) = phi(a) r m, h(a) = a + h(-a), Phi(a) = 1 - phi(a) m."""
     xp = backend.xp
     a = xp.abs(z)
@@ -204,7 +189,7 @@ def _at(backend: _Backend, z: Array) -> _Point:
     )
 
 
-def _start(backend: _Backend, log_ratio: Array, ratio: Array) -> Array:
+def _start(backend: Backend, log_ratio: Array, ratio: Array) -> Array:
     """A first root, within 0.13 everywhere (0.05 near zero).
 
     Above zero z = ratio - h(-z) with h(-z) close to an exponential that has the right value and slope at z = 0.
@@ -214,7 +199,7 @@ def _start(backend: _Backend, log_ratio: Array, ratio: Array) -> Array:
     return xp.where(log_ratio > -LOG_SQRT_2PI, above, -_start_below(backend, log_ratio))
 
 
-def _start_below(backend: _Backend, log_ratio: Array) -> Array:
+def _start_below(backend: Backend, log_ratio: Array) -> Array:
     """Minus a first root below zero.
 
     There h(-t) is close to phi(t) / q(t), q(t) = 1 + t sqrt(pi/2) + t^2, exact to second order at both ends: one Newton
@@ -227,7 +212,7 @@ def _start_below(backend: _Backend, log_ratio: Array) -> Array:
     return t - (t * t + 2.0 * xp.log(q) - s) / (2.0 * t + 2.0 * (SQRT_HALF_PI + 2.0 * t) / q)
 
 
-def _halley(backend: _Backend, z: Array, log_ratio: Array, ratio: Array) -> Array:
+def _halley(backend: Backend, z: Array, log_ratio: Array, ratio: Array) -> Array:
     """One Halley step on f(z) = log h(z) - log_ratio: f' = 1/r, f''/f'^2 = -(1 - hazard r)."""
     xp = backend.xp
     at = _at(backend, z)
@@ -237,7 +222,7 @@ def _halley(backend: _Backend, z: Array, log_ratio: Array, ratio: Array) -> Arra
     return z - f * at.r / (1.0 + 0.5 * f * (1.0 - at.hazard * at.r))
 
 
-def _root(backend: _Backend, log_ratio: Array) -> _Point:
+def _root(backend: Backend, log_ratio: Array) -> _Point:
     """The point where log h(z) = log_ratio."""
     if backend.xp is not np or not log_ratio.size:
         return _at(backend, _searched(backend, log_ratio))
@@ -247,7 +232,7 @@ def _root(backend: _Backend, log_ratio: Array) -> _Point:
     return _at(backend, np.where(inside, _tabled(np.where(inside, log_ratio, 0.0)), _searched(backend, log_ratio)))
 
 
-def _searched(backend: _Backend, log_ratio: Array) -> Array:
+def _searched(backend: Backend, log_ratio: Array) -> Array:
     """The root by two Halley steps."""
     ratio = _at_most(backend, backend.xp.exp(log_ratio), backend.largest)
     z = _start(backend, log_ratio, ratio)
@@ -256,7 +241,7 @@ def _searched(backend: _Backend, log_ratio: Array) -> Array:
     return z
 
 
-def _root_below(backend: _Backend, log_ratio: Array) -> tuple[Array, Array, Array]:
+def _root_below(backend: Backend, log_ratio: Array) -> tuple[Array, Array, Array]:
     """(-z, hazard, r) of `_root`, to the bit, where all roots are tabled and clearly below zero: a third of the work.
 
     Such are nearly all the points that a search for the next trial looks at.
@@ -290,14 +275,14 @@ def _table() -> Array:
     # One cell more than is asked for: just below the upper end a position may be rounded up.
     middles = np.arange(TABLE_FROM + 0.5 * TABLE_STEP, TABLE_TO + TABLE_STEP, TABLE_STEP)
     shares = 0.5 * np.cos(np.pi * (np.arange(TABLE_NODES) + 0.5) / TABLE_NODES)
-    roots = _searched(_numpy(), middles[:, None] + TABLE_STEP * shares)
+    roots = _searched(numpy_backend(), middles[:, None] + TABLE_STEP * shares)
     return np.ascontiguousarray(np.linalg.solve(np.vander(shares, increasing=True), roots.T).T)
 
 
 # What the public functions return, with partial derivatives for torch ----------------------------------------------
 
 
-def _log_h_outputs(backend: _Backend, z: Array) -> tuple[Array, ...]:
+def _log_h_outputs(backend: Backend, z: Array) -> tuple[Array, ...]:
     """(log h, its derivative 1/r, hazard)."""
     xp = backend.xp
     at = _at(backend, z)
@@ -312,7 +297,7 @@ def _log_h_partials(_inputs: Sequence[Array], outputs: Sequence[Array]) -> tuple
     return (inverse_r,), (-inverse_r * inverse_r * (1.0 - hazard * r),), (-hazard * r,)
 
 
-def _inverse_outputs(backend: _Backend, log_ratio: Array) -> tuple[Array, ...]:
+def _inverse_outputs(backend: Backend, log_ratio: Array) -> tuple[Array, ...]:
     """(z, hazard, r)."""
     root = _root(backend, log_ratio)
     return root.z, root.hazard, root.r
@@ -323,7 +308,7 @@ def _inverse_partials(_inputs: Sequence[Array], outputs: Sequence[Array]) -> tup
     return (r,), (-hazard * r * r,), (r * (1.0 - hazard * r),)
 
 
-def _index_outputs(backend: _Backend, std: Array, log_cost: Array) -> tuple[Array, ...]:
+def _index_outputs(backend: Backend, std: Array, log_cost: Array) -> tuple[Array, ...]:
     """(index - mean, hazard, std * r).
 
     For z > 0 all are written around the price itself: mean - std * z would cancel, and std * z would be 0 * inf
@@ -357,90 +342,14 @@ def _index_partials(inputs: Sequence[Array], outputs: Sequence[Array]) -> tuple[
     return (hazard, -slope), (hazard_r_r / safe_std, -hazard_r_r), (hazard_r_r, slope * (1.0 - hazard * r))
 
 
-# In and out ----------------------------------------------------------------------------------------------------------
+# Through NumPy or torch --------------------------------------------------------------------------------------------
 
 
-def _run(backend: _Backend, outputs: Any, partials: Any, *inputs: Array) -> tuple[Array, ...]:
+def _run(backend: Backend, outputs: Any, partials: Any, *inputs: Array) -> tuple[Array, ...]:
     if backend.xp is np:
         return tuple(outputs(backend, *inputs))
     from pbgi.index.autograd import closed, through_numpy
 
     if inputs[0].dtype == backend.xp.float64 and inputs[0].numel() <= SMALL:
-        return closed(through_numpy(lambda *arrays: outputs(_numpy(), *arrays)), partials, *inputs)
+        return closed(through_numpy(lambda *arrays: outputs(numpy_backend(), *arrays)), partials, *inputs)
     return closed(lambda *tensors: outputs(backend, *tensors), partials, *inputs)
-
-
-def _prepare(**arguments: Array) -> tuple[_Backend, tuple[Array, ...]]:
-    """Turn the arguments into arrays of one kind, dtype and shape."""
-    given = tuple(arguments.values())
-    if all(type(x) is np.ndarray and x.dtype == np.float64 and x.shape == given[0].shape for x in given):
-        return _numpy(), given
-    torch = sys.modules.get("torch")
-    if torch is not None and any(isinstance(x, torch.Tensor) for x in arguments.values()):
-        backend, arrays = _as_tensors(torch, arguments)
-    else:
-        backend, arrays = _numpy(), [_as_float64(name, x) for name, x in arguments.items()]
-    if all(x.shape == arrays[0].shape for x in arrays):
-        return backend, tuple(arrays)
-    shapes = {name: tuple(x.shape) for name, x in zip(arguments, arrays, strict=True)}
-    try:
-        shape = np.broadcast_shapes(*shapes.values())
-    except ValueError:
-        listed = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        raise InvalidInputError(f"shapes must broadcast against each other; got {listed}") from None
-    return backend, tuple(backend.xp.broadcast_to(x, shape) for x in arrays)
-
-
-@cache
-def _numpy() -> _Backend:
-    # Imported late: scipy.special takes three times as long to import as the rest of the package.
-    from scipy import special
-
-    return _Backend(np, special.erfcx, float(np.finfo(np.float64).max))
-
-
-def _as_float64(name: str, x: Array) -> Array:
-    try:
-        array = np.asarray(x)
-    except ValueError:  # a ragged list
-        array = np.asarray(None)
-    if array.dtype.kind not in "iuf":
-        raise InvalidInputError(f"{name} must be a real number or an array of them; got {x!r}")
-    return array.astype(np.float64, copy=False)
-
-
-def _as_tensors(torch: Any, arguments: dict[str, Array]) -> tuple[_Backend, list[Array]]:
-    """Bring all arguments to the widest float dtype and the device of the tensors among them."""
-    tensors = {name: x for name, x in arguments.items() if isinstance(x, torch.Tensor)}
-    for name, x in tensors.items():
-        if x.dtype not in (torch.float32, torch.float64):
-            raise InvalidInputError(f"{name} must be a float32 or float64 tensor; got dtype {x.dtype}")
-    devices = {x.device for x in tensors.values()}
-    if len(devices) > 1:
-        raise InvalidInputError(f"tensors must be on one device; got {', '.join(sorted(map(str, devices)))}")
-    dtype = torch.float64 if any(x.dtype == torch.float64 for x in tensors.values()) else torch.float32
-    place = {"dtype": dtype, "device": devices.pop()}
-    arrays = [
-        x.to(**place) if name in tensors else torch.as_tensor(_as_float64(name, x), **place)
-        for name, x in arguments.items()
-    ]
-    return _Backend(torch, torch.special.erfcx, torch.finfo(dtype).max), arrays
-
-
-def _require_finite(name: str, x: Array, backend: _Backend, rule: str = "finite", least: float = -math.inf) -> None:
-    """Raise unless all of x is finite and at least `least`, showing the first value that breaks the rule."""
-    # On small arrays a sum of squares takes a fifth of the time of a comparison; that it overflows proves nothing.
-    if backend.xp is np and x.size and math.isfinite(np.vdot(x, x)) and (least == -math.inf or x.min() >= least):
-        return
-    holds = backend.xp.isfinite(x) & (x >= least)
-    if bool(holds.all()):
-        return
-    position = int((~holds).reshape(-1).nonzero()[0][0])
-    value = x.reshape(-1)[position].item()
-    where = f" at {tuple(map(int, np.unravel_index(position, tuple(x.shape))))}" if x.ndim else ""
-    raise InvalidInputError(f"{name} must be {rule}; got {value}{where}")
-
-
-def _finish(x: Array) -> Array:
-    """NumPy scalars for scalar input, as NumPy's own functions return; tensors as they are."""
-    return x[()] if isinstance(x, np.ndarray) else x

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 
 from pbgi.display.wording import number, plural, text
-from pbgi.history import Trial
+from pbgi.history import Trial, TrialState
 from pbgi.parameter import Categorical
 from pbgi.report.course import Course
 from pbgi.report.regions import Region, regions_of
@@ -78,7 +78,7 @@ def _best_word(subject: Subject) -> str:
 
 def _spent(subject: Subject) -> Iterator[str]:
     states = [subject.state_of(trial) for trial in subject.trials]
-    named = ("complete", "failed", "pruned", "interrupted", "running")
+    named = ("complete", "failed", "pruned", "stopped", "interrupted", "running")
     counts = [f"{states.count(s)} {s}" for s in named if s in states]
     yield f"{plural(len(states), 'trial')}: {', '.join(counts)}." if counts else "There are no trials yet."
     if subject.budget is not None:
@@ -88,6 +88,8 @@ def _spent(subject: Subject) -> Iterator[str]:
         yield f"Spent {amount(subject.spent, subject.unit)} of {of}{held}."
     elif subject.spent > 0.0:
         yield f"Spent {amount(subject.spent, subject.unit)}; there is no budget."
+    if saved := _saved(subject):
+        yield f"Trials that were stopped early would have cost {amount(saved, subject.unit)} more."
     if subject.spent > 0.0 and (lost := _lost(subject)) > 0.0:
         yield f"Trials without a value cost {amount(lost, subject.unit)} of that ({share(lost / subject.spent)})."
 
@@ -98,6 +100,12 @@ def _ended(subject: Subject) -> Iterator[str]:
         yield f"Why it ended: {text(reason.message)}."
     elif subject.trials:
         yield "No rule has ended it: it goes on, or was interrupted."
+
+
+def _saved(subject: Subject) -> float:
+    """What was expected of stopped trials and not spent."""
+    stopped = [trial for trial in subject.trials if trial.state is TrialState.STOPPED]
+    return math.fsum(max((trial.predicted_cost or 0.0) - trial.charged, 0.0) for trial in stopped)
 
 
 def _lost(subject: Subject) -> float:

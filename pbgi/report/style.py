@@ -17,8 +17,15 @@ from pbgi.report.palette import BLUE, GREEN, GREY, PURPLE, VERMILLION, WEB_FONT
 from pbgi.report.subject import PRUNED
 
 TEXT, GRID, EDGE = "#767676", "rgba(128,128,128,0.22)", "rgba(128,128,128,0.55)"
-STATE_COLORS = {"complete": BLUE, "failed": VERMILLION, PRUNED: PURPLE, "interrupted": GREEN, "running": GREY}
-STATE_PATTERNS = {"complete": "", "failed": "x", PRUNED: "/", "interrupted": "-", "running": "."}
+STATE_COLORS = {
+    "complete": BLUE,
+    "failed": VERMILLION,
+    PRUNED: PURPLE,
+    "stopped": PURPLE,
+    "interrupted": GREEN,
+    "running": GREY,
+}
+STATE_PATTERNS = {"complete": "", "failed": "x", PRUNED: "/", "stopped": "/", "interrupted": "-", "running": "."}
 BEHIND = "rgba(255,255,255,0.72)"  # words that lines may cross; on the page in the color of its paper
 HEIGHT = 420
 ABOVE, BELOW, GAP = 56, 96, 64  # pixels

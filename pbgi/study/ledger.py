@@ -201,8 +201,9 @@ def _seconds(trial: FrozenTrial) -> float:
 
 def _usual(accounts: Iterable[Account]) -> float:
     """What a completed trial has cost on average; 0 if none has."""
-    charges = [a.charged for a in accounts if a.trial.state == TrialState.COMPLETE and a.charged > 0.0]
-    return total(charges) / len(charges) if charges else 0.0
+    known = [a.charged or a.observed or 0.0 for a in accounts if a.trial.state == TrialState.COMPLETE]
+    paid = [cost for cost in known if cost > 0.0]
+    return total(paid) / len(paid) if paid else 0.0
 
 
 def _reserving(account: Account, usual: float) -> Account:

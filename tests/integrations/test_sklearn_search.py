@@ -405,3 +405,16 @@ def test_a_list_of_spaces_is_searched_as_one():
     assert results["param_model__C"].mask.tolist() == [not c for c in has_c]
     assert search.best_score_ > 0.9
     assert search.best_params_.keys() == results["params"][search.best_index_].keys()
+
+
+def test_the_name_of_randomized_search_is_taken():
+    """The same search by either name; one of them must be given."""
+    found = [
+        GittinsSearchCV(Line(), **{name: SLOPES}, n_iter=2, random_state=0).fit(X, Y)
+        for name in ("search_space", "param_distributions")
+    ]
+    assert found[0].cv_results_["params"] == found[1].cv_results_["params"]
+    assert clone(found[1]).param_distributions == SLOPES
+    for both in ({}, {"search_space": SLOPES, "param_distributions": SLOPES}):
+        with pytest.raises(InvalidInputError, match="search_space must be given, or param_distributions"):
+            GittinsSearchCV(Line(), **both, n_iter=2).fit(X, Y)

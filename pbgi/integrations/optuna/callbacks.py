@@ -63,7 +63,7 @@ class GittinsStopCallback(_StopCallback):
         self._judge: PBGISampler | None = None
         if cost_scale is not None:
             rule = GittinsStop(cost_scale, patience=1)
-            self._judge = PBGISampler(policy=PBGI(cost_scale), stop=rule, cost=cost, seed=0)
+            self._judge = PBGISampler(policy=PBGI(cost_scale), stop=rule, cost=cost, seed=0, charge_existing=True)
 
     def reason(self, study: Study) -> StopReason | None:
         """Why to stop the study now, or None."""

@@ -5,14 +5,12 @@ trial it comes from, so that the same command does not add it again.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from pbgi.cli.storage import Storage
-from pbgi.cli.study import JobStudy, load_study, sound_trials
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial
 from pbgi.serialization import Value
@@ -20,6 +18,7 @@ from pbgi.study import attributes
 from pbgi.study.engine import trial_of_account
 from pbgi.study.ledger import ledger_of
 from pbgi.study.outcomes import beyond
+from pbgi.study.settings import StudySettings
 from pbgi.study.spaces import distributions_of
 from pbgi.warm_start import WarmStart
 
@@ -37,13 +36,6 @@ class EarlierStudy:
     name: str
     directions: tuple[str, ...]
     trials: Sequence[FrozenTrial]
-
-    @classmethod
-    def of(cls, storage: Storage, name: str) -> "EarlierStudy":
-        """The study with this name."""
-        study = storage.patiently(lambda: load_study(storage, name))
-        directions = tuple(direction.name.lower() for direction in study.directions)
-        return cls(name, directions, storage.patiently(lambda: sound_trials(study)))
 
 
 @dataclass(frozen=True)
@@ -64,7 +56,22 @@ class Taken:
         return f"from study {self.study!r}: {self.n_added} trials are known and free{before}{others}"
 
 
-def take_over(study: JobStudy, earlier: EarlierStudy, *, fill: Sequence[str], ignore: Sequence[str]) -> Taken:
+class OwnStudy(Protocol):
+    """The study that takes them over."""
+
+    settings: StudySettings
+
+    def trials(self) -> list[FrozenTrial]:
+        """All trials, by number."""
+
+    def add_finished(self, trial: FrozenTrial) -> None:
+        """Add a trial that has ended elsewhere."""
+
+    def exclusively(self, work: Callable[[], Taken]) -> Taken:
+        """Do something while no other process chooses or adds trials."""
+
+
+def take_over(study: OwnStudy, earlier: EarlierStudy, *, fill: Sequence[str], ignore: Sequence[str]) -> Taken:
     """Add what an earlier study has found to a study.
 
     Raises:
@@ -108,7 +115,7 @@ def _origin(trial: FrozenTrial) -> Any:
     return trial.user_attrs.get(attributes.FROM)
 
 
-def _made(study: JobStudy, trial: Trial, key: str) -> FrozenTrial:
+def _made(study: OwnStudy, trial: Trial, key: str) -> FrozenTrial:
     """The trial as it is stored here."""
     notes: dict[str, Any] = {attributes.COST: 0.0, attributes.FROM: key}
     if trial.cost is not None:
