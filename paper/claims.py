@@ -134,7 +134,10 @@ def _synthetic(evidence: Evidence) -> Finding | None:
 
 def _empirical(evidence: Evidence) -> Finding | None:
     answers, parts = [], []
-    for problem, dim, costs in (("Pest Control", 25, ("uniform", "varying")), ("Lunar Lander", 12, ("uniform", "unknown"))):
+    for problem, dim, costs in (
+        ("Pest Control", 25, ("uniform", "varying")),
+        ("Lunar Lander", 12, ("uniform", "unknown")),
+    ):
         for cost in costs:
             panel = Panel(problem, dim, cost)
             answer = evidence.matches(panel, ("PBGI",), RIVALS)

@@ -70,7 +70,6 @@ class PaperFigure:
     ready: Callable[[Results], bool] = lambda results: True  # noqa: ARG005 (needs no results)
 
 
-
 MAIN_PANELS = {panel for grid in (BAYESIAN_REGRET, SYNTHETIC_PANELS, EMPIRICAL_PANELS) for row in grid for panel in row}
 
 

@@ -29,7 +29,7 @@ def _bound(mean: Tensor, std: Tensor, log_cost: Tensor, weight: Tensor) -> tuple
 
 
 def _log_improvement(mean: Tensor, std: Tensor, log_cost: Tensor, power: Tensor) -> tuple[Tensor, ...]:
-    """log EI - power log c; the mean comes in less the best value."""
+    """Log EI - power log c; the mean comes in less the best value."""
     z = (mean / std).clamp(LOWEST_Z, LARGEST)
     value, slope = log_h_and_grad(z)
     value = value + std.log() - power * log_cost

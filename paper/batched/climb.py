@@ -1,8 +1,8 @@
 """Climbs of many runs from many starts each: `pbgi.search.climb.maximize_batch` with one axis more.
 
-The rules are those: a projected quasi-Newton step, Armijo's condition, a self-scaling BFGS matrix for every climb, and a
-race in which climbs that fall hopelessly behind the best one of their run are given up. (There, climbs that come near a
-better one are given up too, which saves time and finds nothing else.) Climbs that have ended keep their row until half
+The rules are those: a projected quasi-Newton step, Armijo's condition, a self-scaling BFGS matrix for every climb, and
+a race in which climbs that fall hopelessly behind the best one of their run are given up. (There, climbs that come near
+a better one are given up too, which saves time and finds nothing else.) Climbs that have ended keep their row until half
 of the rows are idle.
 """
 
@@ -74,7 +74,7 @@ def climb(
     Returns:
         Points (b, m, d) and values (b, m).
     """
-    b, _, d = starts.shape
+    b, d = len(starts), starts.shape[2]
     metric = torch.ones((b, d), dtype=starts.dtype, device=starts.device)
     if lengths is not None:
         logs = lengths.log()
@@ -107,7 +107,7 @@ def climb(
 
 
 def _begun(function: Function, starts: Tensor, scale: Tensor, metric: Tensor) -> _Climbs:
-    b, m, d = starts.shape
+    b, m, _ = starts.shape
     value, grad = function.value_and_grad(starts)
     grad = grad / scale[:, None, None]
     going = _is_finite(value, grad)
@@ -192,9 +192,7 @@ def _advanced(climbs: _Climbs, proposal: _Proposal, f: ValueAndGrad, scale: Tens
     )
 
 
-def _learned(
-    climbs: _Climbs, s: Tensor, y: Tensor, sy: Tensor, good: Tensor, metric: Tensor
-) -> tuple[Tensor, Tensor]:
+def _learned(climbs: _Climbs, s: Tensor, y: Tensor, sy: Tensor, good: Tensor, metric: Tensor) -> tuple[Tensor, Tensor]:
     """The matrices after a step s along which the gradient fell by y: BFGS, stretched where it is flatter."""
     first = climbs.fresh & good
     size = sy / (y.square() * metric[:, None, :]).sum(-1)

@@ -39,7 +39,9 @@ def can_be_batched(run: Run) -> bool:
     problems = UNPRICED if run.cost == "uniform" else PRICED
     searched = isinstance(spec.policy, SearchedFromSobol) and is_closed_form(spec.policy.policy)
     models = isinstance(spec.model, FittedModel | TrueModel)
-    return spec.experiment != ENGINES and searched and models and spec.start is None and spec.problem.function in problems
+    return (
+        spec.experiment != ENGINES and searched and models and spec.start is None and spec.problem.function in problems
+    )
 
 
 def by_shape(runs: Iterable[Run], most: int) -> Iterator[tuple[Shape, list[Run]]]:

@@ -53,7 +53,8 @@ def test_too_hard_is_as_bad_as_random(pbgi, verdict):
 def test_settings_of_the_decay(spread, verdict):
     finals = {"PBGI-D, lambda_0 = 0.1, beta = 2": 1.0, "PBGI-D, lambda_0 = 0.1, beta = 10": spread}
     finals |= {"PBGI, lambda = 0.01": 1.0, "PBGI, lambda = 1e-05": 2.0}
-    assert verdicts([r for p, f in finals.items() for r in ending(f, policy=p, **GP8)])["PBGI-D"] == verdict
+    found = findings(Evidence(summarize([r for p, f in finals.items() for r in ending(f, policy=p, **GP8)])))
+    assert {finding.figure: finding.verdict for finding in found}["decay"] == verdict
 
 
 def test_the_study_of_logarithms():

@@ -44,7 +44,10 @@ def test_the_published_search_beside_others():
     records = on_ackley("PBGI", (0.8,) * 8) + on_ackley(f"PBGI{NEAR_BEST}", (1.5,) * 8, search="pbgi's")
     records += on_ackley("PBGI", (0.7,) * 16, search=SMALLER_SEARCH)
     text = text_of(records)
-    assert "| Ackley d=16 varying | PBGI | 0.8 [0.8, 0.8] | near the best too | 1.5 [1.5, 1.5] | published | 8, 8 |" in text
+    assert (
+        "| Ackley d=16 varying | PBGI | 0.8 [0.8, 0.8] | near the best too | 1.5 [1.5, 1.5] | published | 8, 8 |"
+        in text
+    )
     assert "| Ackley d=16 varying | PBGI | 0.8 [0.8, 0.8] | smaller | 0.7 [0.7, 0.7] | smaller | 8, 16 |" in text
     assert 'Against "smaller" the published search ends better on 0 of 1 curves.' in text
     assert "| PBGI | 0.89 [0.349, 1.09] | 0.8 [0.8, 0.8] | 0.8 | 0.90 | yes | 200 d / 10 d | 8 |" in text
