@@ -35,9 +35,9 @@ VARYING_8 = Panel(gp_problem(), 8, "varying")
 TITLE = "# The paper's experiments, run again\n"
 INTRODUCTION = (
     "*Cost-aware Bayesian Optimization via the Pandora's Box Gittins Index* published curves over 16 seeds. Here is "
-    "what became of them when they were run again with `pbgi`, by one rule for all policies, taken from the text and the "
-    "authors' settings and not from how well it fits. Behind this page: [all numbers](paper-tables.md), [where text "
-    "and code differ](paper-deviations.md), [the problems](problems.md). It is generated (`python -m paper figures`, "
+    "what became of them when they were run again with `pbgi`, by one rule for all policies, taken from the text and "
+    "the authors' settings and not from how well it fits. Behind this page: [all numbers](paper-tables.md), [where "
+    "text and code differ](paper-deviations.md), [the problems](problems.md). It is generated (`python -m paper figures`, "
     "`python -m paper table`); do not edit it."
 )
 

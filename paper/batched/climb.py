@@ -2,8 +2,8 @@
 
 The rules are those: a projected quasi-Newton step, Armijo's condition, a self-scaling BFGS matrix for every climb, and
 a race in which climbs that fall hopelessly behind the best one of their run are given up. (There, climbs that come near
-a better one are given up too, which saves time and finds nothing else.) Climbs that have ended keep their row until half
-of the rows are idle.
+a better one are given up too, which saves time and finds nothing else.) Climbs that have ended keep their row until
+half of the rows are idle.
 """
 
 from collections.abc import Callable
