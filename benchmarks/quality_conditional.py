@@ -91,7 +91,7 @@ def lines(table: Table) -> list[str]:
         printed += ["|---" * (1 + len(METHODS)) + "|"]
         for name, row in table.items():
             found = found_at(row, i)
-            cells = [f"{found[method]:.2g}" if method in found else "" for method in METHODS]
+            cells = [f"{found[method]:.3g}" if method in found else "" for method in METHODS]
             printed.append(f"| {name} | {' | '.join(cells)} |")
     return printed
 

@@ -10,7 +10,7 @@ from pbgi.lazy import names_from
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from pbgi.constraint import AtLeast, AtMost
+    from pbgi.constraints.constraint import AtLeast, AtMost
     from pbgi.cost import KnownCost, LearnedCost, UniformCost
     from pbgi.errors import (
         BrokenFunctionError,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from pbgi.gp import GPConfig
     from pbgi.history import Trial, TrialState
+    from pbgi.importance import Importance
     from pbgi.index import gittins_index, gittins_index_and_grad, inverse_log_h, log_h
     from pbgi.optimizer import Optimizer
     from pbgi.parameter import Categorical, Float, Integer
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
     from pbgi.run import Result, maximize, minimize
     from pbgi.settings import Settings
     from pbgi.space import Space
+    from pbgi.steps import Report, Steps
     from pbgi.stopping import BudgetSpent, GittinsStop, MaxTrials, StopReason
+    from pbgi.warm_start import WarmStart
 
 _HOMES = {
-    "constraint": ("AtLeast", "AtMost"),
+    "constraints.constraint": ("AtLeast", "AtMost"),
     "cost": ("KnownCost", "LearnedCost", "UniformCost"),
     "errors": (
         "BrokenFunctionError",
@@ -50,6 +53,7 @@ _HOMES = {
     ),
     "gp": ("GPConfig",),
     "history": ("Trial", "TrialState"),
+    "importance": ("Importance",),
     "index": ("gittins_index", "gittins_index_and_grad", "inverse_log_h", "log_h"),
     "optimizer": ("Optimizer",),
     "parameter": ("Categorical", "Float", "Integer"),
@@ -57,7 +61,9 @@ _HOMES = {
     "run": ("Result", "maximize", "minimize"),
     "settings": ("Settings",),
     "space": ("Space",),
+    "steps": ("Report", "Steps"),
     "stopping": ("BudgetSpent", "GittinsStop", "MaxTrials", "StopReason"),
+    "warm_start": ("WarmStart",),
 }
 
 __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
@@ -71,6 +77,7 @@ __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
     "Float",
     "GPConfig",
     "GittinsStop",
+    "Importance",
     "Integer",
     "InvalidInputError",
     "KnownCost",
@@ -86,9 +93,11 @@ __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
     "PBGID",
     "PbgiError",
     "RandomSearch",
+    "Report",
     "Result",
     "Settings",
     "Space",
+    "Steps",
     "StopReason",
     "StopRun",
     "Thompson",
@@ -99,6 +108,7 @@ __all__ = [  # noqa: RUF022 (in the order of the alphabet, whatever the case)
     "UniformCost",
     "UnknownArgumentError",
     "UnknownTrialError",
+    "WarmStart",
     "gittins_index",
     "gittins_index_and_grad",
     "inverse_log_h",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbgi.arrays import Bools, Floats
+from pbgi.condition import Conditions
 from pbgi.cost import WARINESS, CostModel, fits, posterior_and_cost
 from pbgi.cost.success import Success
 from pbgi.gp.warp import Warp
@@ -224,3 +225,27 @@ class Restricted:
             apart = np.where(self.categorical, center != X, np.abs(X - center) >= radius)
             allowed &= apart.any(axis=1)
         return allowed
+
+
+@dataclass(frozen=True, eq=False)
+class InBranch:
+    """Another acquisition function in one branch of a space with conditions, minus infinity elsewhere.
+
+    Args:
+        of: The function.
+        conditions: Of the space.
+        branch: What the first parents must have decided, by position.
+    """
+
+    of: Acquisition
+    conditions: Conditions
+    branch: tuple[int, ...]
+
+    def value(self, X: Floats) -> Floats:
+        """The value, or minus infinity."""
+        return np.where(self.conditions.is_in(self.branch, X), self.of.value(X), -np.inf)
+
+    def value_and_grad(self, X: Floats) -> tuple[Floats, Floats]:
+        """The value, or minus infinity, and the gradient."""
+        value, gradient = self.of.value_and_grad(X)
+        return np.where(self.conditions.is_in(self.branch, X), value, -np.inf), gradient

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pbgi.acquisition import Cheapness, Restricted
+from pbgi.acquisition import Cheapness, InBranch, Restricted
 from pbgi.arrays import Floats
 from pbgi.cost import CostModel, fits
 from pbgi.parameter import Parameter, levels_of
@@ -35,6 +35,8 @@ def best_point(
         times_climbs: How many times the usual number of climbs.
     """
     pool = _pool(snapshot, rng, former_maximizers) if pool is None else pool
+    if snapshot.branch and snapshot.space.conditions is not None:
+        acquisition = InBranch(acquisition, snapshot.space.conditions, snapshot.branch)
     if not fits(snapshot.cost, snapshot.space.snap(pool), snapshot.affordable, snapshot.wariness).any():
         pool = np.concatenate([pool, cheap_points(snapshot.space, snapshot.cost, pool, snapshot.excluded, rng)])
     for wary in (True, False) if len(snapshot.failed) else (False,):

@@ -15,24 +15,27 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from pbgi.arrays import Floats
-from pbgi.constraint import beyond_limits
+from pbgi.constraints.constraint import beyond_limits
 from pbgi.cost import least_costs
 from pbgi.fitting import cost_notes, fit_costs, fit_outcomes, fit_values
+from pbgi.going_on import can_resume, is_worth_going_on, worth_resuming
 from pbgi.history import TrialState
 from pbgi.notes import Note
+from pbgi.policy import PBGI, LogEIPC
 from pbgi.snapshot import Proposal, Snapshot, failure_radius
-from pbgi.startup import START_SHARE, start_point
+from pbgi.startup import START_SHARE, neglected_branch, start_point
 from pbgi.state import LAST_SHARE, RunState
 from pbgi.stopping import NothingLeft, Situation, StopReason
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What comes next: a proposal with the stop rule's note, or why there is none."""
+    """What comes next: a proposal with the stop rule's note, a stopped trial that goes on, or why there is neither."""
 
     proposal: Proposal | None
     note: Mapping[str, Note]
     nothing_left: NothingLeft | None
+    resumed: int | None = None
 
 
 def choose(state: RunState) -> Choice:
@@ -43,7 +46,7 @@ def choose(state: RunState) -> Choice:
     seen = state.points([trial for trial in state.trials if trial.state is not TrialState.INTERRUPTED])
     excluded = None if settings.model.noisy else seen
     full = len(seen) >= space.n_points and len(np.unique(seen, axis=0)) >= space.n_points
-    if full and excluded is not None:
+    if full and excluded is not None and not can_resume(state):
         return Choice(None, {}, NothingLeft.EXHAUSTED)
     if space.dimension == 0:
         return Choice(Proposal(np.empty(0), None), {}, None)
@@ -51,10 +54,16 @@ def choose(state: RunState) -> Choice:
         proposal = _start(state, seen, excluded, rng)
         if proposal is not None:
             return Choice(proposal, {}, None)
-    if not state.completed:
-        return _last_resort(state, seen, excluded, rng)
+    return _by_model(state, seen, excluded, rng) if state.completed else _last_resort(state, seen, excluded, rng)
+
+
+def _by_model(state: RunState, seen: Floats, excluded: Floats | None, rng: np.random.Generator) -> Choice:
+    settings = state.settings
     snapshot, record = snapshot_of(state, excluded)
-    proposal = settings.policy.propose(snapshot, rng)
+    resumed = worth_resuming(state, snapshot)
+    if resumed is not None:
+        return Choice(None, {}, None, resumed)
+    proposal = _of_neglected_branch(state, snapshot, rng) or settings.policy.propose(snapshot, rng)
     if proposal is None:
         unlimited = math.isinf(snapshot.affordable)
         return Choice(None, {}, NothingLeft.EXHAUSTED) if unlimited else _last_resort(state, seen, excluded, rng)
@@ -87,10 +96,26 @@ def nothing_left_message(state: RunState, choice: Choice) -> str:
     return f"no trial is expected to fit the {left:g} that is left of the budget of {budget:g}"
 
 
-def snapshot_of(state: RunState, excluded: Floats | None = None) -> tuple[Snapshot, dict[str, Note]]:
-    """What a policy may look at, with models fitted to the trials, and what is to be noted of the fits."""
-    values, cost, outcomes = fit_values(state), fit_costs(state), fit_outcomes(state)
-    running, constraints = state.points(state.running), state.settings.constraints
+def goes_on(state: RunState, number: int, *, best_next: bool = True) -> bool:
+    """Whether a running trial is worth going on with; see `pbgi.going_on`."""
+    steps, trial = state.settings.steps, state.trials[number]
+    if trial.state is not TrialState.RUNNING:
+        return False
+    if steps is None or not state.completed or not state.space.dimension or not steps.is_decision(trial.reports):
+        return True
+    return is_worth_going_on(state, snapshot_of(state, refit=False, besides=number)[0], trial, best_next=best_next)
+
+
+def snapshot_of(
+    state: RunState, excluded: Floats | None = None, *, refit: bool = True, besides: int | None = None
+) -> tuple[Snapshot, dict[str, Note]]:
+    """What a policy may look at, with models fitted to the trials, and what is to be noted of the fits.
+
+    Running trials are pending, besides one whose future is asked for.
+    """
+    values, cost, outcomes = fit_values(state, refit=refit), fit_costs(state), fit_outcomes(state)
+    running = state.points([trial for trial in state.running if trial.number != besides])
+    constraints = state.settings.constraints
     snapshot = Snapshot(
         space=state.space,
         X=values.X,
@@ -107,11 +132,27 @@ def snapshot_of(state: RunState, excluded: Floats | None = None) -> tuple[Snapsh
         affordable=state.affordable,
         wariness=state.wariness,
         failed_radius=np.array([failure_radius(t, len(state.trials)) for t in state.failed]),
+        instalments=values.instalments,
         feasibility=outcomes.feasibility and outcomes.feasibility.condition_on_pending(running),
         beyond=beyond_limits(constraints, values.seen) if constraints else None,
         feasible=frozenset(trial.number for trial in state.feasible) if constraints else None,
     )
     return snapshot, {**values.notes, **cost_notes(state, cost), **outcomes.notes}
+
+
+def _of_neglected_branch(state: RunState, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
+    """What promises most per cost in a branch that has been neglected, as if there were no other branch.
+
+    Not where an exchange rate says what a trial is worth.
+    """
+    conditions = state.space.conditions
+    if conditions is None or isinstance(state.settings.policy, PBGI):
+        return None
+    done = [trial for trial in state.trials if trial.state is not TrialState.INTERRUPTED]
+    typical = state.typical_cost or 1.0  # of trials that cost nothing: observations from elsewhere
+    charges = np.array([trial.charged or trial.reserved or typical for trial in done])
+    branch = neglected_branch(conditions, state.points(done), charges)
+    return LogEIPC().propose(replace(snapshot, branch=branch), rng) if branch else None
 
 
 # Where the models have no say ----------------------------------------------------------------------------------------

@@ -179,6 +179,10 @@ class Conditions:
         columns = [np.where(active.get(name, True), p.positions(X), -1) for name, p in self.parents.items()]
         return np.stack(columns, axis=1).astype(np.intp)
 
+    def is_in(self, branch: tuple[int, ...], X: Floats) -> Bools:
+        """Which points (m, d) are in a branch, said by what its parents are, from the first one on."""
+        return np.asarray((self.decisions(X)[:, : len(branch)] == branch).all(axis=1))
+
     def count(self, n_levels: Mapping[str, int]) -> int:
         """How many points there are, if the parameters, parents before children, have so many values each.
 

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pbgi.arrays import Floats
-from pbgi.constraint import margins
+from pbgi.constraints.constraint import margins
+from pbgi.constraints.feasibility import Feasibility, OutcomeModel, one_of_each
 from pbgi.cost import CostModel, LearnedCost, UniformCost
-from pbgi.feasibility import Feasibility, OutcomeModel, one_of_each
 from pbgi.gp.algebra import rounded
 from pbgi.gp.config import GPConfig
 from pbgi.gp.warp import IDENTITY, Warp, fit_warp
 from pbgi.history import Trial
+from pbgi.instalments import Instalments
 from pbgi.model import MOST_VALUES, Model, fit_model, last_hyperparameters, last_number, seen_by_model, to_note
 from pbgi.notes import (
     COST_MODEL,
@@ -27,11 +28,13 @@ from pbgi.notes import (
     outcome_model,
     outcome_model_size,
 )
+from pbgi.partial import observe_partial
 from pbgi.state import RunState
 
-# From so many values on the model is fitted anew only when there are this many times as many as at its last fit, or
-# something better than it had seen: by then a fit changes little, and at n = 1000 it is six sevenths of a suggestion.
-MANY_VALUES, VALUE_REFIT = 250, 1.02
+# The model is fitted anew only when there are this many times as many values as at its last fit, or something better
+# than it had seen: runs end no worse (`benchmarks/quality_variants.py`), and a fit takes a quarter of a suggestion's
+# time, at n = 1000 six sevenths. One that does not warp values is fitted as published ones are: always, up to so many.
+VALUE_REFIT, MANY_VALUES = 1.08, 250
 # How costs vary is soon known: fitting it at every step would take a fifth of the time of a suggestion.
 COST_REFIT = 1.1
 
@@ -47,6 +50,7 @@ class FittedValues:
         warp: How values became that.
         model: What it makes of them.
         notes: What the next fit wants to know.
+        instalments: What the stages of a trial cost and say, where trials may stop early and enough is known of it.
     """
 
     seen: tuple[Trial, ...]
@@ -55,33 +59,47 @@ class FittedValues:
     warp: Warp
     model: Model
     notes: Mapping[str, Note]
+    instalments: Instalments | None = None
 
 
-def fit_values(state: RunState) -> FittedValues:
-    """Fit the model of values to completed trials."""
+def fit_values(state: RunState, *, refit: bool = True) -> FittedValues:
+    """Fit the model of values to completed trials, and to what others have said on their way.
+
+    Without a refit hyperparameters that are known stay as they are.
+    """
     completed = state.completed
     kind, start = state.settings.model, last_hyperparameters(state.trials, VALUE_MODEL, state.space.dimension)
     n_fitted = int(last_number(state.trials, VALUE_MODEL_SIZE, 0.0))
-    due = start is None or refit_is_due(larger_is_better(completed, state.sign), n_fitted)
+    warps = isinstance(kind, GPConfig) and kind.outputs == "warped"
+    always = not warps and len(completed) < MANY_VALUES
+    grown = always or refit_is_due(larger_is_better(completed, state.sign), n_fitted)
+    due = start is None or (refit and grown)
     if not due and isinstance(kind, GPConfig) and kind.hyperparameters is None:
         kind = replace(kind, hyperparameters=start)
     seen = seen_by_model(completed, state.sign)
     X, values = state.points(seen), larger_is_better(seen, state.sign)
-    warps = isinstance(kind, GPConfig) and kind.outputs == "warped"
-    warp = fit_warp(values) if warps else IDENTITY
+    partial = state.partial if isinstance(kind, GPConfig) else ()
+    lasts = [state.sign * trial.reports[-1].value for trial in partial]
+    warp = fit_warp(np.append(values, lasts)) if warps else IDENTITY
     # Rounded, so that what the model sees of a * y + b is what it sees of y, bit for bit.
     warped = rounded(warp.to_warped(values)) if warps else values
-    model = fit_model(kind, X, warped, categorical=state.space.categorical, start=start)
+    told, spread, instalments = (X, warped), None, None
+    if state.settings.steps is not None and isinstance(kind, GPConfig):
+        foretold = observe_partial(state, warp, start)
+        instalments = foretold.instalments
+        if len(foretold.X):
+            told = np.concatenate([X, foretold.X]), np.concatenate([warped, foretold.warped])
+            spread = np.pad(foretold.spread, (len(X), 0))
+    model = fit_model(kind, *told, categorical=state.space.categorical, start=start, spread=spread)
     found = to_note(model.hyperparameters)
     size = float(len(completed) if due else n_fitted)
     notes: dict[str, Note] = {} if found is None else {VALUE_MODEL.name: found, VALUE_MODEL_SIZE.name: size}
-    return FittedValues(seen, X, warped, warp, model, notes)
+    return FittedValues(seen, X, warped, warp, model, notes, instalments)
 
 
 def refit_is_due(values: Floats, n_fitted: int) -> bool:
     """Whether to fit a model of all these values, larger is better, when the last fit had the first `n_fitted`."""
-    n = len(values)
-    if n < MANY_VALUES or n >= VALUE_REFIT * n_fitted:
+    if len(values) >= VALUE_REFIT * n_fitted:
         return True
     return float(values[n_fitted:].max(initial=-np.inf)) > float(values[:n_fitted].max())
 
@@ -99,7 +117,8 @@ def fit_costs(state: RunState) -> CostModel:
     due = len(paid) >= COST_REFIT * last_number(state.trials, COST_MODEL_SIZE, 0.0)
     config = GPConfig() if due else GPConfig(hyperparameters=start)
     seen = paid[-MOST_VALUES:]
-    return kind.fit(state.space, state.points(seen), np.array([t.cost for t in seen], float), config, start)
+    costs = np.array(state.whole_costs[-MOST_VALUES:], float)
+    return kind.fit(state.space, state.points(seen), costs, config, start)
 
 
 def cost_notes(state: RunState, cost: CostModel) -> dict[str, Note]:

@@ -58,11 +58,17 @@ class ModelKind(Protocol):
 
 
 def fit_model(
-    kind: GPConfig | ModelKind, X: Floats, values: Floats, *, categorical: Bools, start: Hyperparameters | None
+    kind: GPConfig | ModelKind,
+    X: Floats,
+    values: Floats,
+    *,
+    categorical: Bools,
+    start: Hyperparameters | None,
+    spread: Floats | None = None,
 ) -> Model:
-    """What is believed after seeing `values` (n,) at the points X (n, d)."""
+    """What is believed after seeing `values` (n,) at the points X (n, d), with errors of a known covariance (n, n)."""
     if isinstance(kind, GPConfig):
-        return fit_gp(X, values, kind, categorical=categorical, start=start)
+        return fit_gp(X, values, kind, categorical=categorical, start=start, spread=spread)
     return kind.fit(X, values, categorical=categorical, start=start)
 
 

@@ -7,6 +7,7 @@ is a function of (seed, number of trials): so the same history gives the same su
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import overload
 
@@ -14,27 +15,31 @@ import numpy as np
 
 from pbgi.checks import check_outcomes, check_value, refuse_unknown_arguments, require_count
 from pbgi.choice import Choice, choose, nothing_left_message, snapshot_of, stop_reason, undisturbed
-from pbgi.constraint import ConditionStatus, Constraints, statuses
+from pbgi.constraints.constraint import ConditionStatus, Constraints, statuses
 from pbgi.cost import Cost
+from pbgi.display.notebook import heading, params_table
+from pbgi.display.wording import number, plural, short
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
 from pbgi.fitting import fit_costs
 from pbgi.gp.config import GPConfig
 from pbgi.history import NO_OUTCOMES, WITHOUT_VALUE, History, Trial
+from pbgi.importance import Importance, importance_of
 from pbgi.model import ModelKind
-from pbgi.notebook import heading, params_table
 from pbgi.parameter import Parameter
 from pbgi.policy import Policy
 from pbgi.prediction import Prediction, Recommendation, predict, recommend
+from pbgi.reporting import Reporting
 from pbgi.serialization import Value
 from pbgi.settings import Settings
 from pbgi.snapshot import cost_of
 from pbgi.space import Space
 from pbgi.state import RunState, mean
+from pbgi.steps import Steps
 from pbgi.stopping import StopReason, StopRule
-from pbgi.wording import number, plural, short
+from pbgi.warm_start import WarmStart
 
 
-class Optimizer:
+class Optimizer(Reporting):
     """Suggests points to try, knowing what trials cost.
 
     Args:
@@ -53,6 +58,7 @@ class Optimizer:
         seed: Random seed. Drawn from the operating system if not given.
         constraints: Names of outcomes with the conditions that they must keep, `AtMost(limit)` or `AtLeast(limit)`.
             Every trial with a value must tell them, and only trials that keep all of them count as good.
+        steps: How many steps a trial has, or a `Steps`, if trials report on their way and may stop early.
     """
 
     @refuse_unknown_arguments
@@ -69,6 +75,7 @@ class Optimizer:
         n_startup_trials: int | None = None,
         seed: int | None = None,
         constraints: Constraints | None = None,
+        steps: Steps | int | Sequence[int] | None = None,
     ) -> None:
         settings = Settings(
             cost=cost,
@@ -79,11 +86,20 @@ class Optimizer:
             n_startup_trials=n_startup_trials,
             seed=seed,  # type: ignore[arg-type]
             constraints=constraints,
+            steps=steps,  # type: ignore[arg-type]
         )
         self._set_up(space if isinstance(space, Space) else Space(space), direction, settings, ())
 
     @classmethod
-    def of(cls, space: Space, direction: str, settings: Settings, trials: Iterable[Trial] = ()) -> "Optimizer":
+    def of(
+        cls,
+        space: Space,
+        direction: str,
+        settings: Settings,
+        trials: Iterable[Trial] = (),
+        *,
+        known: WarmStart | Iterable[Trial] = (),
+    ) -> "Optimizer":
         """The optimizer that these trials, held elsewhere, are the history of: in a study, in a file.
 
         Args:
@@ -91,12 +107,16 @@ class Optimizer:
             direction: "minimize" or "maximize".
             settings: What else it is told.
             trials: The history: trials with the numbers 0, 1, 2, ... and points of the space.
+            known: Trials of an earlier run, of another space perhaps: those that fit are added to the history as
+                observations from elsewhere, which inform and are not charged. A `WarmStart` says more of how they fit.
 
         Raises:
             InvalidInputError: A number or a point is another.
         """
+        warm, own = known if isinstance(known, WarmStart) else WarmStart(known), tuple(trials)
+        added = (replace(trial, number=len(own) + i) for i, trial in enumerate(warm.fitting(space)))
         optimizer = cls.__new__(cls)
-        optimizer._set_up(space, direction, settings, trials)
+        optimizer._set_up(space, direction, settings, (*own, *added))
         return optimizer
 
     def _set_up(self, space: Space, direction: str, settings: Settings, trials: Iterable[Trial]) -> None:
@@ -132,6 +152,8 @@ class Optimizer:
         if n is not None:
             return self._batch(require_count("n", n))
         state, choice = self._next()
+        if choice.resumed is not None:
+            return self._history.resume(choice.resumed)
         if choice.proposal is None:
             raise NothingLeftError(nothing_left_message(state, choice))
         proposal = choice.proposal
@@ -257,7 +279,8 @@ class Optimizer:
 
     def _charge_without(self, cost: float | None, own: Trial) -> float | None:
         """What a trial without a value is charged where neither told nor predicted: what others have cost."""
-        if cost is not None or own.predicted_cost is not None or self.budget is None or own.state in WITHOUT_VALUE:
+        known = cost is not None or own.predicted_cost is not None or own.used > 0.0
+        if known or self.budget is None or own.state in WITHOUT_VALUE:
             return None
         told = mean([trial.cost for trial in self._history.trials if trial.cost is not None])
         if told is None:
@@ -383,14 +406,27 @@ class Optimizer:
             InvalidInputError: A point is not in the space, no trial has completed yet, or no parameter varies.
         """
         X = np.array([self._space.to_unit(self._space.check(point)) for point in points])
-        if not self._history.completed or not self._space.dimension:
-            known = f"{len(self._history.completed)} completed trials, {self._space.dimension} parameters that vary"
-            raise InvalidInputError(
-                f"predict() needs at least one completed trial and one parameter that varies; got {known}"
-            )
+        self._require_a_model("predict")
         with undisturbed():
             snapshot, _ = snapshot_of(self._state)
             return predict(snapshot, X.reshape(len(points), self._space.dimension))
+
+    def importance(self) -> tuple[Importance, ...]:
+        """How much of what the objective does goes with each parameter that varies, with intervals.
+
+        Raises:
+            InvalidInputError: No trial has completed yet, or no parameter varies.
+        """
+        self._require_a_model("importance")
+        with undisturbed():
+            return importance_of(snapshot_of(self._state)[0])
+
+    def _require_a_model(self, asked: str) -> None:
+        if not self._history.completed or not self._space.dimension:
+            known = f"{len(self._history.completed)} completed trials, {self._space.dimension} parameters that vary"
+            raise InvalidInputError(
+                f"{asked}() needs at least one completed trial and one parameter that varies; got {known}"
+            )
 
     def __repr__(self) -> str:
         return f"Optimizer({self._standing()})"

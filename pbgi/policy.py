@@ -23,13 +23,15 @@ from pbgi.acquisition import (
 from pbgi.arrays import Floats
 from pbgi.best_point import best_point
 from pbgi.checks import checks_arguments, require_positive, set_fields
+from pbgi.constraints.feasibility import IfFeasible, WhereLikely
 from pbgi.errors import InvalidInputError
-from pbgi.feasibility import IfFeasible, WhereLikely
+from pbgi.history import TrialState
+from pbgi.instalments import InstalmentIndex
 from pbgi.notes import COST_SCALE, INDEX, INITIAL_COST_SCALE
 from pbgi.search import Acquisition, SearchResult
 from pbgi.snapshot import Proposal, Snapshot, cost_of
 
-PATH_CLIMBS = 6  # times as many climbs for Thompson sampling
+PATH_CLIMBS = 10  # times as many climbs for Thompson sampling
 UCB_CONFIDENCE = 0.1
 N_RANDOM = 64
 NO_NOTES: Mapping[str, float] = {}
@@ -51,6 +53,12 @@ def _proposal(snapshot: Snapshot, found: SearchResult, record: Mapping[str, floa
 
 def _propose_best(snapshot: Snapshot, acquisition: Acquisition, rng: np.random.Generator) -> Proposal | None:
     return _proposal(snapshot, best_point(snapshot, acquisition, rng))
+
+
+def _by_instalments(snapshot: Snapshot, cost_scale: float) -> Acquisition:
+    """The index of trials that may stop early, at a rate of warped values: exact above the best value."""
+    assert snapshot.instalments is not None  # noqa: S101 (for the type checker)
+    return InstalmentIndex(snapshot.model, snapshot.price, cost_scale, snapshot.instalments)
 
 
 def _propose_by_index(
@@ -82,7 +90,9 @@ class PBGI:
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest index."""
-        index = UnwarpedIndex(snapshot.model, snapshot.price, self.cost_scale, snapshot.warp)
+        index: Acquisition = UnwarpedIndex(snapshot.model, snapshot.price, self.cost_scale, snapshot.warp)
+        if snapshot.instalments is not None:
+            index = _by_instalments(snapshot, self.cost_scale / snapshot.warp.top_slope)
         return _propose_by_index(snapshot, rng, index, self.cost_scale)
 
 
@@ -127,9 +137,13 @@ class PBGID:
         record = {INITIAL_COST_SCALE.name: initial} if is_noted else {}
         if self.initial_cost_scale is not None:
             index: Acquisition = UnwarpedIndex(snapshot.model, snapshot.price, cost_scale, snapshot.warp)
+            if snapshot.instalments is not None:
+                index = _by_instalments(snapshot, cost_scale / snapshot.warp.top_slope)
             return _propose_by_index(snapshot, rng, index, cost_scale, record)
         # Above the best value this is the index of unwarped values at the rate times the slope there.
         index = GittinsIndex(snapshot.model, snapshot.price, cost_scale)
+        if snapshot.instalments is not None:
+            index = _by_instalments(snapshot, cost_scale)
         noted = max(cost_scale * snapshot.warp.top_slope, sys.float_info.min)
         return _propose_by_index(snapshot, rng, index, min(noted, sys.float_info.max), record)
 
@@ -153,9 +167,9 @@ class PBGID:
         fired, best = 0, -math.inf
         for trial in snapshot.trials:
             value = snapshot.value_of(trial)
-            if value is None:
+            if value is None and trial.state is not TrialState.STOPPED:
                 continue
-            best = max(best, value) if snapshot.counts(trial) else best
+            best = max(best, value) if value is not None and snapshot.counts(trial) else best
             index = INDEX.of(trial)
             fired += INITIAL_COST_SCALE.of(trial) is not None and index is not None and index < best
         return fired

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pbgi.checks import checks_arguments, require_count, require_positive, set_fields
-from pbgi.constraint import CONDITIONS, Constraints, checked_constraints
+from pbgi.constraints.constraint import CONDITIONS, Constraints, checked_constraints
 from pbgi.cost import Cost, KnownCost, LearnedCost, UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.gp.config import GammaPrior, GPConfig, Hyperparameters, LogNormalPrior
@@ -17,6 +17,7 @@ from pbgi.policy import PBGI, PBGID, POLICIES, Policy
 from pbgi.serialization import from_plain, to_plain
 from pbgi.space import Space
 from pbgi.startup import default_n_startup
+from pbgi.steps import Steps, steps_of
 from pbgi.stopping import STOP_RULES, AnyOf, BudgetSpent, GittinsStop, StopRule, rules_of
 
 DIRECTIONS = {"minimize": -1.0, "maximize": 1.0}
@@ -41,6 +42,7 @@ class Settings:
     n_startup_trials: int | None = None
     seed: int = None  # type: ignore[assignment]
     constraints: Constraints | None = None
+    steps: Steps | None = None
 
     def __post_init__(self) -> None:
         _require_methods("cost", self.cost, "fit")
@@ -56,6 +58,10 @@ class Settings:
             set_fields(self, n_startup_trials=require_count("n_startup_trials", self.n_startup_trials, zero=True))
         set_fields(self, budget=budget, policy=policy, stop=_stop_rule(self.stop, policy, budget), model=model)
         set_fields(self, seed=_checked_seed(self.seed), constraints=checked_constraints(self.constraints))
+        set_fields(self, steps=steps_of(self.steps))
+        if self.constraints and self.steps is not None:
+            rule = "trials that may stop early know no conditions on outcomes yet: give steps or constraints"
+            raise InvalidInputError(f"{rule}; got both, steps={self.steps} and constraints={self.constraints}")
         if self.constraints and getattr(policy, "ignores_constraints", False):
             raise InvalidInputError(f"{type(policy).__name__} weighs no conditions; got constraints={self.constraints}")
 
@@ -95,6 +101,7 @@ class Settings:
             "n_startup_trials": self.n_startup_trials,
             "seed": self.seed,
             "constraints": conditions_to_plain(self.constraints),
+            "steps": to_plain(self.steps),
         }
 
     @property
@@ -120,6 +127,7 @@ class Settings:
             "stop": from_plain("stop", data["stop"], STOP_RULES),
             "model": _given_or_read("model", data["model"], model, configs),
             "constraints": conditions_from_plain(data.get("constraints")),
+            "steps": from_plain("steps", data["steps"], (Steps,)),
         }
         return cls(**{name: data[name] for name in FIELDS if name not in read} | read)
 

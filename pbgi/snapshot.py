@@ -9,11 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from pbgi.arrays import Floats, Ints
+from pbgi.constraints.feasibility import Feasibility
 from pbgi.cost import WARINESS, CostModel
 from pbgi.cost.success import PerSuccess, Success, fit_success
-from pbgi.feasibility import Feasibility
 from pbgi.gp.warp import IDENTITY, Warp
 from pbgi.history import Trial, TrialState
+from pbgi.instalments import Instalments
 from pbgi.model import Model
 from pbgi.notes import Note
 from pbgi.search import Search
@@ -50,9 +51,11 @@ class Snapshot:
         warp: The map between values and what the model sees of them.
         wariness: How many deviations above its median a cost must be affordable.
         search: How the best point is looked for.
+        branch: What the first parents must have decided, by position; only points of that branch may be proposed.
         feasibility: How likely points are to keep the conditions on outcomes; None without conditions.
         beyond: (n,) How far completed points are beyond the conditions, 0 for feasible ones; None without conditions.
         feasible: Numbers of the trials that keep all conditions; None without conditions.
+        instalments: How trials are paid, where they may stop early; None where they are not.
     """
 
     space: Space
@@ -71,9 +74,11 @@ class Snapshot:
     warp: Warp = IDENTITY
     wariness: float = WARINESS
     search: Search = ENGINE_SEARCH
+    branch: tuple[int, ...] = ()
     feasibility: Feasibility | None = None
     beyond: Floats | None = None
     feasible: frozenset[int] | None = None
+    instalments: Instalments | None = None
 
     @cached_property
     def success(self) -> Success | None:
@@ -97,13 +102,14 @@ class Snapshot:
 
     @cached_property
     def best_warped(self) -> float:
-        """The largest value seen of a feasible point, as the model sees it.
+        """The largest value seen of a feasible point, in the branch if there is one, as the model sees it.
 
         While there is none it is the least value seen: any feasible point is then worth what it is better than that.
         """
-        if self.beyond is None:
-            return float(self.warped.max())
-        return float(self.warped[self.beyond == 0.0].max()) if self.has_incumbent else float(self.warped.min())
+        counts = np.ones(len(self.warped), dtype=np.bool_) if self.beyond is None else self.beyond == 0.0
+        if self.branch and self.space.conditions is not None:
+            counts = counts & self.space.conditions.is_in(self.branch, self.X)
+        return float(self.warped[counts].max() if counts.any() else self.warped.min())
 
     @property
     def best_first(self) -> Ints:

@@ -28,8 +28,8 @@ from pbgi.condition import (
     checked_when,
     ordered,
 )
+from pbgi.display.notebook import table
 from pbgi.errors import InvalidInputError
-from pbgi.notebook import table
 from pbgi.parameter import Categorical, Float, Integer, Parameter, levels_of
 from pbgi.serialization import Value, plain_value, require_fields
 
@@ -226,6 +226,10 @@ class Space:
         """Whether a parameter is active, given checked values of those before it in `order` that are."""
         when = checked_when(self._all[name].when)
         return when is None or when.holds(params)
+
+    def may_be_absent(self, name: str) -> bool:
+        """Whether some points do not have a parameter."""
+        return self.conditions is not None and name in self.conditions.children
 
     def has_levels(self, name: str) -> bool:
         """Whether a parameter has finitely many values."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from pbgi.arrays import Floats
 from pbgi.best_point import cheap_points
+from pbgi.condition import Conditions
 from pbgi.cost import CostModel, fits
 from pbgi.parameter import Categorical
 from pbgi.search import build_pool
@@ -21,6 +22,8 @@ START_SHARE = 0.2  # aimed at, so that with the surprises of unknown costs it st
 N_CANDIDATES = 512
 FEWEST = 3
 MOST_CHOICES = 8  # of a parameter with more, the search tries the rest
+# Of what a branch would get if all got the same.
+FAIR_SHARE = 0.5
 # A point four times as dear must be about 1.4 times as far from the others to be preferred.
 THRIFT = 0.25
 # A start must not be ruined by one trial in the dark: a cost must fit its part of the share with a probability of 84 %.
@@ -104,6 +107,30 @@ def _least_tried(space: Space, candidates: Floats, seen: Floats) -> Floats:
         least = n == n.min()
         candidates, ours, alike = candidates[least], ours[least], alike[least]
     return candidates
+
+
+def neglected_branch(conditions: Conditions, X: Floats, charges: Floats) -> tuple[int, ...]:
+    """The branch that got less than FAIR_SHARE of an even share of what was spent (n,) at the points X (n, d).
+
+    A model that has seen a branch twice, in the wrong places, does not believe in it any more: it is the neighborhood
+    of good points that it believes in. So every value of a parameter that others depend on gets some of what is spent,
+    where that is enough for a trial.
+
+    Returns:
+        What its parents are, by position, from the first one on; empty if there is none.
+    """
+    decided = conditions.decisions(X)
+    for k, parent in enumerate(conditions.parents.values()):
+        n = parent.levels.n_levels
+        for prefix in np.unique(decided[decided[:, k] >= 0, :k], axis=0):
+            here = (decided[:, :k] == prefix).all(axis=1)
+            spent = np.array([charges[here & (decided[:, k] == level)].sum() for level in range(n)])
+            tried = np.array([np.count_nonzero(here & (decided[:, k] == level)) for level in range(n)])
+            one = np.where(tried > 0, spent / np.maximum(tried, 1), charges[here].mean())
+            behind = spent + one - FAIR_SHARE * spent.sum() / n
+            if behind.min() <= 0.0:
+                return (*(int(level) for level in prefix), int(behind.argmin()))
+    return ()
 
 
 def _distances(space: Space, X: Floats, seen: Floats) -> Floats:

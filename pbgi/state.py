@@ -9,8 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from pbgi.arrays import Floats
-from pbgi.constraint import is_feasible
+from pbgi.constraints.constraint import is_feasible
 from pbgi.cost import WARINESS, Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.history import History, Trial, TrialState, in_state, total_charged, total_reserved
@@ -81,9 +83,50 @@ class RunState:
         return in_state(self.trials, TrialState.FAILED)
 
     @cached_property
+    def partial(self) -> tuple[Trial, ...]:
+        """Trials that have said something on their way and have no value: stopped, running, ended from outside."""
+        if self.settings.steps is None:
+            return ()
+        return tuple(t for t in self.trials if t.reports and t.value is None and t.state is not TrialState.FAILED)
+
+    @cached_property
     def paid(self) -> tuple[Trial, ...]:
         """Trials that say what a success costs: a crash after a second says nothing of what the hours after it cost."""
-        return tuple(t for t in self.trials if t.cost is not None and t.value is not None)
+        partial = {trial.number for trial in self.partial if trial.used > 0.0}
+        return tuple(t for t in self.trials if (t.cost is not None and t.value is not None) or t.number in partial)
+
+    @cached_property
+    def whole_costs(self) -> tuple[float, ...]:
+        """What those trials cost: of one that has not ended, what it would have cost as a whole."""
+        return tuple(self._whole_cost(trial) for trial in self.paid)
+
+    def _whole_cost(self, trial: Trial) -> float:
+        if trial.cost is not None and trial.value is not None:
+            return trial.cost
+        told = next(report for report in reversed(trial.reports) if report.cost is not None)
+        return trial.used / self.share_paid_at(told.step)
+
+    @cached_property
+    def shares_paid(self) -> Floats:
+        """(R,) The share of the cost of a trial that is paid by the end of each stage, learned from complete trials.
+
+        Costs are taken to be proportional to steps, and that counts like one trial.
+        """
+        assert self.settings.steps is not None  # noqa: S101 (who asks has looked)
+        stages = np.array(self.settings.steps.stages, dtype=np.float64)
+        shares = [stages / stages[-1]]
+        for trial in self.completed:
+            told = [(report.step, report.cost) for report in trial.reports if report.cost is not None]
+            if told and trial.cost is not None:
+                steps, costs = np.array([(0.0, 0.0), *told]).T
+                shares.append(np.append(np.interp(stages[:-1], steps, costs) / trial.cost, 1.0))
+        paid: Floats = np.minimum(np.mean(shares, axis=0), 1.0)
+        return paid
+
+    def share_paid_at(self, step: int) -> float:
+        """The same at any step."""
+        assert self.settings.steps is not None  # noqa: S101
+        return float(np.interp(step, [0, *self.settings.steps.stages], [0.0, *self.shares_paid]))
 
     @cached_property
     def feasible(self) -> tuple[Trial, ...]:
@@ -106,8 +149,9 @@ class RunState:
     @cached_property
     def reserved(self) -> float:
         """Expected cost of the running trials: a typical one where nothing was known when they began."""
-        unforeseen = sum(trial.predicted_cost is None for trial in self.running)
-        return total_reserved(self.trials) + unforeseen * (self.typical_cost or 0.0)
+        unforeseen = [trial for trial in self.running if trial.predicted_cost is None]
+        used = sum(min(trial.used, self.typical_cost or 0.0) for trial in unforeseen)
+        return total_reserved(self.trials) + len(unforeseen) * (self.typical_cost or 0.0) - used
 
     @property
     def remaining(self) -> float | None:
@@ -118,7 +162,7 @@ class RunState:
     @property
     def typical_cost(self) -> float | None:
         """What a trial that gave a value has cost on average; None while none has told its cost."""
-        return mean([trial.cost for trial in self.paid if trial.cost is not None])
+        return mean(self.whole_costs)
 
     @property
     def prices_are_known(self) -> bool:
@@ -172,7 +216,7 @@ class RunState:
         except (TypeError, ValueError) as error:
             raise InvalidInputError(f"text must be what to_json wrote; got {str(text)[:50]!r}: {error}") from None
         if isinstance(data, Mapping):
-            data = {"constraints": None, **data}  # what was written before there were conditions has none
+            data = {"constraints": None, "steps": None, **data}  # what was written before there were any has none
         require_fields("optimizer", data, ("format", "space", "direction", *FIELDS, "history"))
         if data["format"] != FORMAT:
             raise InvalidInputError(

@@ -15,7 +15,7 @@ from pbgi.acquisition import LogExpectedImprovement, UnwarpedIndex
 from pbgi.arrays import Floats
 from pbgi.best_point import best_point
 from pbgi.checks import checks_arguments, require_count, require_positive, set_fields
-from pbgi.constraint import Constraints, is_feasible
+from pbgi.constraints.constraint import Constraints, is_feasible
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial
 from pbgi.notes import WORTH, WORTH_INDEX, WORTH_LOG_COST, WORTH_POINT, Note

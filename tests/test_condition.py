@@ -14,6 +14,7 @@ from pbgi.best_point import grids_of
 from pbgi.condition import When
 from pbgi.errors import InvalidInputError
 from pbgi.search import build_pool, search
+from pbgi.startup import neglected_branch
 
 CLASSIFIERS = {
     "scale": pbgi.Float(0.1, 10.0, log=True),
@@ -292,3 +293,62 @@ def test_a_known_price_sees_what_is_active():
             optimizer.tell(trial, trial.params["scale"])
         costs.append([t.params for t in optimizer.trials])
     assert costs[0] == costs[1]
+
+
+# Neglected branches --------------------------------------------------------------------------------------------------
+
+TREE = pbgi.Space(
+    {
+        "m": pbgi.Categorical(["a", "b"]),
+        "n": pbgi.Integer(1, 3, when={"m": "b"}),
+        "x": pbgi.Float(0, 1, when={"m": "b", "n": 3}),
+    }
+)
+
+
+def points(**counts):
+    """So many points of each branch: a, b1, b2, b3."""
+    kinds = {"a": {"m": "a"}, "b1": {"m": "b", "n": 1}, "b2": {"m": "b", "n": 2}, "b3": {"m": "b", "n": 3, "x": 0.2}}
+    return TREE.to_unit_many([kinds[name] for name, count in counts.items() for _ in range(count)])
+
+
+@pytest.mark.parametrize(
+    ("counts", "branch"),
+    [
+        ({"a": 3, "b1": 3}, ()),  # of 3 in b half an even share of three is 1/2: less than a trial
+        ({"a": 6, "b1": 2}, ()),  # 8 trials: half an even share is 2, which b has, and one more would be 3
+        ({"a": 11, "b1": 1}, (1,)),  # 12 trials: half an even share is 3, and with one more b has 2
+        ({"a": 4, "b1": 6, "b2": 1, "b3": 1}, ()),
+        ({"a": 4, "b1": 6, "b2": 1}, (1, 2)),  # of 7 in b none is b3, and half an even share is 7/6
+        ({"a": 1, "b1": 12, "b2": 12, "b3": 12}, (0,)),
+    ],
+)
+def test_a_branch_is_neglected_below_half_an_even_share(counts, branch):
+    X = points(**counts)
+    assert neglected_branch(TREE.conditions, X, np.ones(len(X))) == branch
+
+
+def test_a_dear_branch_gets_fewer_trials():
+    X, charges = points(a=20, b1=2, b2=2, b3=2), np.array([1.0] * 20 + [5.0] * 6)
+    assert neglected_branch(TREE.conditions, X, np.ones(26)) == ()
+    assert neglected_branch(TREE.conditions, X, charges) == ()
+    assert neglected_branch(TREE.conditions, points(a=20, b1=1), np.array([1.0] * 21)) == (1,)
+    assert neglected_branch(TREE.conditions, points(a=20, b1=1), np.array([1.0] * 20 + [5.0])) == ()
+
+
+def test_a_narrow_optimum_in_a_branch_that_looked_bad_is_found():
+    def value(p):
+        return (
+            0.1 + 0.05 * (p["y"] - 0.4) ** 2 if p["m"] == "a" else 1.0 - math.exp(-0.5 * ((p["x"] - 0.8) / 0.06) ** 2)
+        )
+
+    space = {
+        "m": pbgi.Categorical(["a", "b"]),
+        "y": pbgi.Float(0, 1, when={"m": "a"}),
+        "x": pbgi.Float(0, 1, when={"m": "b"}),
+    }
+    best = [
+        pbgi.minimize(value, space, cost=pbgi.UniformCost(), stop=pbgi.MaxTrials(40), seed=seed).fun
+        for seed in range(3)
+    ]
+    assert sorted(best)[1] < 0.05

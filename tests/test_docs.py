@@ -7,6 +7,7 @@ block right after a python block is what that block prints, and is compared.
 import contextlib
 import importlib
 import io
+import json
 import re
 import subprocess
 import sys
@@ -94,6 +95,32 @@ def test_links_lead_somewhere():
     for page in PAGES:
         targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())
         assert [target for target in targets if not (page.parent / target).exists()] == [], page.name
+
+
+def test_the_front_page_prints_what_it_shows_under_every_block():
+    assert all(block.prints for block in blocks_of((ROOT / "README.md").read_text()))
+
+
+def test_ranks_on_the_front_page_are_those_of_the_results():
+    ranks = json.loads((ROOT / "benchmarks/results/real.json").read_text())["ranks"]
+    mean = max(ranks, key=lambda group: len(group["mean_rank"]))["mean_rank"]
+    names = {"random search": "random", "SMAC3": "smac", "Optuna, TPE": "optuna-tpe", "Optuna, GP": "optuna-gp"}
+    page = (ROOT / "README.md").read_text().replace("*", "")
+    rows = re.findall(r"^\| (.+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE)
+    shown = {names.get(name, name.lower()): [float(half), float(whole)] for name, half, whole in rows}
+    assert shown == {name: [round(each, 1) for each in rank[1:]] for name, rank in mean.items()}
+
+
+def test_nothing_advises_what_fails_before_the_first_release():
+    """An extra of a package that is not there yet cannot be installed by name."""
+    files = [
+        *PAGES,
+        *(ROOT / "pbgi").rglob("*.py"),
+        *(ROOT / "examples").glob("*.py"),
+        *(ROOT / "benchmarks").glob("*.py"),
+    ]
+    asks = re.compile(r"pip install ['\"]?pbgi\b")
+    assert [str(f) for f in files if f.name != "releases.md" and asks.search(f.read_text())] == []
 
 
 @pytest.mark.parametrize("module", PUBLIC)

@@ -36,6 +36,7 @@ def test_every_example_is_tested():
         "ray_tune",
         "report",
         "sklearn_search",
+        "staged_boxes",
     }
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
 
@@ -134,6 +135,15 @@ def test_pandoras_box(tmp_path):
     out = run(EXAMPLES / "pandoras_box.py", "--out", tmp_path).stdout
     assert "Test in this order" in out
     assert (tmp_path / "pandoras_box.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib is not installed")
+def test_staged_boxes(tmp_path):
+    out = run(EXAMPLES / "staged_boxes.py", "--out", tmp_path).stdout
+    nets = {name: float(net) for name, net in re.findall(r"(at once|by stage) .* net +([\d.]+)", out)}
+    assert nets["by stage"] > nets["at once"] > 0
+    assert "prototype for 30" in out
+    assert (tmp_path / "staged_boxes.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.skipif(find_spec("sklearn") is None, reason="scikit-learn is not installed")

@@ -43,9 +43,16 @@ def as_arrays(trials):
 # When ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_fitted", [1, MANY_VALUES - 2])
+@pytest.mark.parametrize("n_fitted", range(1, 13))
 def test_few_values_are_fitted_every_time(n_fitted):
-    assert refit_is_due(np.zeros(MANY_VALUES - 1), n_fitted)
+    assert refit_is_due(np.zeros(n_fitted + 1), n_fitted)
+
+
+@pytest.mark.parametrize(("outputs", "n_fitted"), [("warped", 20), ("standardized", 21)])
+def test_values_that_are_not_warped_are_fitted_every_time(outputs, n_fitted):
+    optimizer = told(20, model=GPConfig(outputs=outputs))
+    optimizer.tell(optimizer.ask(), 100.0, cost=1.0)
+    assert VALUE_MODEL_SIZE.of(optimizer.ask()) == n_fitted
 
 
 def test_many_values_are_fitted_when_they_have_grown():

@@ -43,8 +43,8 @@ bad_values = [
 ]
 bad_costs = [0, -1, 0.0, -0.0, math.nan, math.inf, -math.inf, True, "1", [1.0], 1j, np.float64("nan"), np.array([1.0])]
 FIELDS = ["number", "params", "state", "value", "cost", "predicted_cost", "external", "message", "record"]
-FIELDS += ["charge", "constraints"]
-BLANK = dict.fromkeys(FIELDS) | {"record": {}, "constraints": {}}
+FIELDS += ["charge", "constraints", "reports"]
+BLANK = dict.fromkeys(FIELDS) | {"record": {}, "constraints": {}, "reports": []}
 finite = st.floats(allow_nan=False, allow_infinity=False)
 records = st.dictionaries(st.text(max_size=5), finite | st.lists(finite, max_size=3), max_size=3)
 
@@ -460,6 +460,7 @@ RUNNING = {
     "record": {},
     "charge": None,
     "constraints": {},
+    "reports": [],
 }
 COMPLETE = RUNNING | {"number": 1, "state": "complete", "value": 0.5, "cost": 3.0}
 FAILED = RUNNING | {"number": 2, "state": "failed", "message": "killed"}
@@ -471,7 +472,9 @@ def test_json_as_written():
     assert history.to_plain() == {"trials": [RUNNING, COMPLETE, FAILED]}
     whole = History.from_plain({"trials": [RUNNING, COMPLETE | {"value": 1, "cost": 3}]})
     assert type(whole.trial(1).value) is type(whole.trial(1).cost) is float
-    before_charges = [{f: trial[f] for f in FIELDS if f != "charge"} for trial in (RUNNING, COMPLETE, FAILED)]
+    before_charges = [
+        {f: trial[f] for f in FIELDS if f not in ("charge", "reports")} for trial in (RUNNING, COMPLETE, FAILED)
+    ]
     assert History.from_plain({"trials": before_charges}) == history
 
 
@@ -486,7 +489,7 @@ def test_json_as_written():
         ([RUNNING | {"number": 0.0}], "got number 0.0 at position 0"),
         (
             [RUNNING | {"state": "paused"}],
-            "state of trial 0 must be one of running, complete, failed, interrupted; got",
+            "state of trial 0 must be one of running, complete, failed, interrupted, stopped; got",
         ),
         ([RUNNING | {"state": ["running"]}], "state of trial 0 must be one of"),
         ([RUNNING | {"params": [1]}], "params of trial 0 must be a mapping from names to values; got [1]"),

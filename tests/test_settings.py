@@ -7,6 +7,7 @@ import pytest
 
 from pbgi import (
     PBGI,
+    AtMost,
     BudgetSpent,
     Categorical,
     Float,
@@ -95,3 +96,10 @@ def test_what_json_cannot_hold_is_named():
     read = Settings.from_plain(json.loads(json.dumps(settings.to_plain())), **settings.unwritten)
     assert (read.cost, read.policy, read.budget) == (cost, policy, 3.0)
     assert Settings(cost=UniformCost(), seed=1).unwritten == {}
+
+
+def test_policies_that_know_no_conditions_refuse_them():
+    from pbgi.botorch import KnowledgeGradient
+
+    with pytest.raises(InvalidInputError, match="KnowledgeGradient weighs no conditions"):
+        Settings(policy=KnowledgeGradient(), constraints={"a": AtMost(1.0)})

@@ -26,6 +26,16 @@ def site(tmp_path_factory):
     return folder
 
 
+# Lines of code that are cut off, and tables without words at the top (their first cell may be empty: a name for rows).
+CUT_OFF = """
+[...document.querySelectorAll('article pre > code')].filter(code => code.scrollWidth > code.clientWidth + 1)
+  .map(code => code.textContent.slice(0, 60))
+"""
+EMPTY_HEADS = """
+[...document.querySelectorAll('article thead')].filter(head => !head.textContent.trim()).length
+"""
+
+
 def test_search_works_from_the_disk(tab, site):
     tab.page.goto((site / "quickstart.html").as_uri())
     tab.page.locator("input.md-search__input").click()
@@ -53,4 +63,6 @@ def test_no_page_is_wider_than_the_screen(tab, site, width):
         tab.page.goto(page.as_uri(), wait_until="domcontentloaded")
         wider = tab.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert wider <= 0, f"{page.name} is {wider} px wider than a screen of {width}"
+        assert tab.page.evaluate(CUT_OFF) == [], page.name
+        assert tab.page.evaluate(EMPTY_HEADS) == 0, page.name
     assert tab.troubles == []

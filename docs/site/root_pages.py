@@ -19,6 +19,10 @@ INTO_DOCS = re.compile(r"\]\(docs/")  # links of these files are relative to the
 def text_of(name: str) -> str:
     """A file of the root as a page of the site."""
     text = INTO_DOCS.sub("](", (ROOT / name).read_text(encoding="utf-8"))
+    if name == "README.md":
+        text = f"---\nhide: [navigation]\n---\n{text}"  # there is one page in its tab
+    # Notebooks are pages of the site, see `notebooks.py`.
+    text = text.replace(".ipynb)", ".md)")
     for file, page in PAGES.items():
         text = text.replace(f"]({file}", f"]({page}")
     return text

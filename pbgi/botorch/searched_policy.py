@@ -49,6 +49,11 @@ class SearchedPolicy(ABC):
         for name in self.__dataclass_fields__:
             set_fields(self, **{name: require_count(name, getattr(self, name))})
 
+    @property
+    def ignores_constraints(self) -> bool:
+        """Whether it cannot weigh conditions on outcomes."""
+        return True
+
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The allowed candidate of highest acquisition value, or None if no point is allowed.
 

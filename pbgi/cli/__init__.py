@@ -1,7 +1,8 @@
 """The command line: `pbgi tune | ask | tell | status | best | trials | export | check | report | boxes`.
 
     arguments.py commands.py     what can be typed, and what it does
-    toml_file.py job.py          what a job file says, and how a program gets its parameters
+    toml_file.py job.py job_cost.py  what a job file says
+    placeholders.py              how a program gets its parameters
     command.py processes.py      running a program, what it said, and ending it; the guard; signals
     private.py                   files and passwords that are nobody else's business
     storage.py database.py       an Optuna storage; which faults pass; turns on a database server
@@ -9,7 +10,7 @@
     study.py                     the study of a job: its trials in the storage, and the next one
     tune.py running.py           the loop; trials whose worker died, and a budget of seconds that holds
     scripts.py                   ask, tell and records of trials
-    progress.py tables.py        what people see while it runs, and of status, best and trials in a terminal
+    progress.py                  what people see while it runs
     report.py                    a page about a study, once or as its trials end
     check.py                     what can be read of a damaged storage
     boxes.py                     Pandora's Box in TOML

@@ -43,6 +43,16 @@ def _tune(commands: Commands) -> None:
     tune.add_argument("--budget", type=float, help="instead of the job's")
     tune.add_argument("--parallel", type=int, help="instead of the job's")
     tune.add_argument("--reclaim", action="store_true", help="fail trials of other machines silent for ten minutes")
+    tune.add_argument(
+        "--from", dest="earlier", metavar="STUDY", help="an earlier study (.db, URL): it informs, for free"
+    )
+    tune.add_argument("--from-name", metavar="NAME", help="which study, where the earlier storage holds several")
+    tune.add_argument(
+        "--fill", action="append", default=[], metavar="NAME=VALUE", help="of a parameter that --from did not have"
+    )
+    tune.add_argument(
+        "--ignore", action="append", default=[], metavar="NAME", help="a parameter that only --from had, to be left out"
+    )
     tune.add_argument("--quiet", action="store_true", help="say nothing while it runs")
 
 

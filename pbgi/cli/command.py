@@ -35,9 +35,10 @@ from typing import Any, BinaryIO
 
 from pbgi.checks import check_cost, check_outcomes, check_value
 from pbgi.cli.errors import StartError, shortened
-from pbgi.cli.job import OWN_PREFIX, Job, filled, names_in, price_of_second
+from pbgi.cli.job import Job, price_of_second
+from pbgi.cli.placeholders import environment_of, filled, names_in, values_of
 from pbgi.cli.private import for_commands, make_folder, open_private, tail, write_json
-from pbgi.cli.processes import FOLDER_VARIABLE, Guard, kill_strays, signal_group
+from pbgi.cli.processes import Guard, kill_strays, signal_group
 from pbgi.errors import InvalidInputError
 from pbgi.serialization import Value
 
@@ -173,35 +174,6 @@ def _reported(found: Any, objective: str, cost: str | None, names: Collection[st
     elif missing and problem is None:
         problem = shortened(f"an outcome must be under the key {missing[0]!r}; got keys {sorted(found)}")
     return Reported(None if problem else value, paid, problem, outcomes or None)
-
-
-# What a command is given ---------------------------------------------------------------------------------------------
-
-
-# What any shell and language can name; parameters with other names are in PBGI_PARAMS alone.
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-
-
-def as_text(value: Value) -> str:
-    """A value as an argument: floats in the fewest digits that give them back, true and false as in JSON."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def values_of(params: Mapping[str, Value], number: int, folder: Path, params_file: Path) -> dict[str, str]:
-    """What placeholders stand for."""
-    own = {"trial": str(number), "folder": str(folder), "params": str(params_file)}
-    return {name: as_text(value) for name, value in params.items()} | {OWN_PREFIX + k: v for k, v in own.items()}
-
-
-def environment_of(params: Mapping[str, Value], number: int, folder: Path, params_file: Path) -> dict[str, str]:
-    """The same as environment variables."""
-    named = {f"PBGI_PARAM_{name}": as_text(value) for name, value in params.items() if _PLAIN_NAME.fullmatch(name)}
-    return named | {
-        "PBGI_TRIAL": str(number),
-        FOLDER_VARIABLE: str(folder),
-        "PBGI_PARAMS_FILE": str(params_file),
-        "PBGI_PARAMS": json.dumps(params),
-    }
 
 
 # Logs ----------------------------------------------------------------------------------------------------------------
@@ -414,7 +386,7 @@ def _process(plan: Plan, params_file: Path, out: BinaryIO, err: BinaryIO) -> "su
 
 def _is_about_the_point(job: Job, error: OSError) -> bool:
     """Whether the command of another point may start: its program is another, or its arguments are shorter."""
-    program = bool(names_in(job.command[0])) and error.errno in (errno.ENOENT, errno.EACCES, errno.ENOEXEC)
+    program = bool(names_in(job.program)) and error.errno in (errno.ENOENT, errno.EACCES, errno.ENOEXEC)
     return program or error.errno in (errno.E2BIG, errno.ENAMETOOLONG)
 
 

@@ -51,15 +51,21 @@ def _tune(options: argparse.Namespace) -> int:
     from pbgi.cli.progress import Display
     from pbgi.cli.scripts import standing_record
     from pbgi.cli.tune import Tuner, require_runnable
+    from pbgi.study.earlier import take_over
 
+    if options.earlier is None and (options.fill or options.ignore or options.from_name):
+        raise InvalidInputError("--fill, --ignore and --from-name must go with --from; got none")
     job = read_job(options.job)
     if options.budget is not None:
         job = replace(job, budget=require_positive("--budget", options.budget))
     if options.parallel is not None:
         job = replace(job, parallel=require_count("--parallel", options.parallel))
     require_runnable(job)
+    earlier = None if options.earlier is None else _earlier(options)
     study = _study_of_job(job, options.storage)
     display = Display(quiet=options.quiet)
+    if earlier is not None:
+        display.say(take_over(study, earlier, fill=options.fill, ignore=options.ignore).in_words)
     ended = Tuner(job, study, display).run(reclaim=options.reclaim)
     display.say(f"ended: {ended.reason}")
     _print({"study": study.name, "stop_reason": ended.reason, **standing_record(ended.standing)})
@@ -87,7 +93,7 @@ def _tell(options: argparse.Namespace) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import status_record
-    from pbgi.cli.tables import status_table
+    from pbgi.display.tables import status_table
 
     _show(status_record(_study(options, create=False)), status_table, options)
     return ExitCode.DONE
@@ -95,7 +101,7 @@ def _status(options: argparse.Namespace) -> int:
 
 def _best(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import best_record
-    from pbgi.cli.tables import best_table
+    from pbgi.display.tables import best_table
 
     best = best_record(_study(options, create=False))
     _show(best, best_table, options)
@@ -104,7 +110,7 @@ def _best(options: argparse.Namespace) -> int:
 
 def _trials(options: argparse.Namespace) -> int:
     from pbgi.cli.scripts import trial_records
-    from pbgi.cli.tables import trials_table
+    from pbgi.display.tables import trials_table
 
     _show(trial_records(_study(options, create=False).trials()), trials_table, options)
     return ExitCode.DONE
@@ -209,6 +215,20 @@ def _study(options: argparse.Namespace, *, create: bool = True) -> Any:
         return _study_of_job(job, options.storage, create=create)
     url = options.study if "://" in options.study else url_of_file(Path(options.study))
     return JobStudy.existing(_quiet(lambda: Storage(url, create=False)), options.study_name)
+
+
+def _earlier(options: argparse.Namespace) -> Any:
+    """The study whose trials are known already."""
+    from pbgi.cli.storage import Storage, url_of_file
+    from pbgi.cli.study import load_study, sound_trials
+    from pbgi.study.earlier import EarlierStudy
+
+    url = options.earlier if "://" in options.earlier else url_of_file(Path(options.earlier))
+    storage = _quiet(lambda: Storage(url, create=False))
+    name = storage.name_of(options.from_name)
+    study = storage.patiently(lambda: load_study(storage, name))
+    directions = tuple(direction.name.lower() for direction in study.directions)
+    return EarlierStudy(name, directions, storage.patiently(lambda: sound_trials(study)))
 
 
 def _found(options: argparse.Namespace) -> tuple[Any, str]:

@@ -149,7 +149,8 @@ class Patience:
         if now > min(self._begun + self._seconds, self._haste.deadline(self._begun)):
             raise StorageError(str(why))
         if now - self._begun > self._tell_after and not self._told:
-            print(f"pbgi: waiting for the storage: {why}", file=sys.stderr, flush=True)
+            with contextlib.suppress(OSError):  # whoever read it is gone; what runs goes on
+                print(f"pbgi: waiting for the storage: {why}", file=sys.stderr, flush=True)
             self._told = True
         time.sleep(PAUSE)
 

@@ -8,44 +8,37 @@
     layers = { low = 1, high = 8 }                 # whole numbers
     act = ["relu", "tanh"]                         # one of these
     epochs = 10                                    # the same in every trial
+    slope = { low = 0.0, high = 1.0, when = { act = "relu" } }    # exists only with relu
 
 docs/command-line.md lists every key. Nothing in here runs or writes anything.
-
-A point of the space reaches the program as arguments, environment variables and JSON. A placeholder `{name}` in an
-argument becomes the value of the parameter, inside that one argument: nothing is split, no shell looks at it. `{{` and
-`}}` are braces. Beside the parameters there are `{pbgi.trial}`, the number of the trial, `{pbgi.folder}`, its folder,
-and `{pbgi.params}`, a JSON file with the parameters.
 """
 
 import math
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pbgi.checks import require_count, require_positive
+from pbgi.cli.placeholders import OWN_PREFIX, Command, names_in, parts_of
 from pbgi.cli.toml_file import TomlFile
-from pbgi.constraint import AtLeast, AtMost, Condition, Constraints, checked_constraints
-from pbgi.cost.function import RULE
+from pbgi.constraints.constraint import AtLeast, AtMost, Condition, Constraints, checked_constraints
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.policy import POLICIES, Policy
 from pbgi.serialization import Value, plain_value
 from pbgi.settings import DIRECTIONS
 from pbgi.space import Space
-from pbgi.study.formula import Formula, is_formula
+from pbgi.study.formula import cost_formula, is_formula
 
 LONGEST_NAME = 512  # of a parameter or a study, in the tables of the storage
 OVERRUNS = ("stop", "finish")
 # A command that has never worked is probably wrong. One that has may fail by chance: if every second trial does, five
 # in a row are common in a run of a hundred, ten are not.
 FAILURES_AT_FIRST, FAILURES_LATER = 5, 10
-N_TRIED = 256  # points at which a formula must be a cost
 LARGEST_INTEGER = 2**53  # the storage keeps parameters as 64-bit floats
 
 
@@ -57,7 +50,8 @@ class Job:
         path: The file it was read from.
         name: Name of the study.
         space: The parameters.
-        command: The program and its arguments, with placeholders; empty for a job that is only asked and told.
+        command: The program and its arguments, with placeholders, some of them in groups; empty for a job that is only
+            asked and told.
         direction: "minimize" or "maximize".
         objective: Key of the value in the result.
         cost: Key of the cost in the result; None: the cost is seconds times `price_per_second`, or a formula.
@@ -84,7 +78,7 @@ class Job:
     path: Path
     name: str
     space: Space
-    command: tuple[str, ...]
+    command: Command
     direction: str = "minimize"
     objective: str = "value"
     cost: str | None = None
@@ -105,6 +99,11 @@ class Job:
     n_startup_trials: int | None = None
     policy: Policy | None = None
     constraints: Constraints | None = None
+
+    @property
+    def program(self) -> str:
+        """What the command begins with; empty where there is none."""
+        return "".join(parts_of(self.command[0])) if self.command else ""
 
     @property
     def ends_overrun(self) -> bool:
@@ -152,7 +151,7 @@ def read_job(path: Path) -> Job:
     }
     if isinstance(read.get("cost"), Priced):
         written = read.pop("cost").formula
-        read["formula"] = _checked(file, ("cost",), partial(_formula, space), written)
+        read["formula"] = _checked(file, ("cost",), partial(cost_formula, space), written)
     read["folder"] = (file.path.parent / read.get("folder", ".")).absolute()
     job = Job(**{"path": file.path, "name": file.path.stem, "space": space, "command": (), **read})
     _require_consistent(file, job)
@@ -164,12 +163,13 @@ def _require_consistent(file: TomlFile, job: Job) -> None:
     for i, argument in enumerate(job.command):
         known = (*job.space.names, *(OWN_PREFIX + own for own in ("trial", "folder", "params")))
         try:
-            wrong = [name for name in names_in(argument) if name not in known]
+            wrong = [name for part in parts_of(argument) for name in names_in(part) if name not in known]
         except InvalidInputError as error:
             raise file.error(("command", i), str(error)) from None
         if wrong:
             rule = f"{{{wrong[0]}}} must be a parameter or one of pbgi's own"
             raise file.error(("command", i), f"{rule}; there are {', '.join(known)}; a brace itself is written {{{{")
+    _require_no_lone_option(file, job)
     told = job.cost or job.formula
     if job.overrun == "stop" and told is not None:
         rule = 'must be "finish" where the program reports its own cost or a formula says it, and seconds do not'
@@ -184,6 +184,17 @@ def _require_consistent(file: TomlFile, job: Job) -> None:
         raise file.error(("constraints", taken[0]), f"{taken[0]!r} is the key of the value or the cost already")
     if len(job.name) > LONGEST_NAME:
         raise file.error(("name",), f"a name may have at most {LONGEST_NAME} characters; got {len(job.name)}")
+
+
+def _require_no_lone_option(file: TomlFile, job: Job) -> None:
+    """`"--slope", "{slope}"` would leave the option alone at points without a slope."""
+    if any(job.space.may_be_absent(name) for name in names_in(job.program)):
+        raise file.error(("command", 0), f"a program must be there in every trial; got {job.program!r}")
+    for i, (option, argument) in enumerate(pairwise(job.command)):
+        comes_and_goes = isinstance(argument, str) and any(job.space.may_be_absent(name) for name in names_in(argument))
+        if comes_and_goes and isinstance(option, str) and option.startswith("-") and not names_in(option):
+            rule = f"{argument} is left out where the parameter does not exist, and {option} would stay"
+            raise file.error(("command", i + 1), f'{rule}; write the two as a list: ["{option}", "{argument}"]')
 
 
 def _is_folder(path: Path) -> bool:
@@ -214,7 +225,8 @@ def _space(file: TomlFile) -> Space:
         keys = ("parameters", name)
         _checked(file, keys, _parameter_name, name)
         found[name] = _checked(file, keys, _parameter, value)
-    return Space(found)
+    space: Space = _checked(file, ("parameters",), Space, found)
+    return space
 
 
 def _parameter_name(name: str) -> None:
@@ -230,9 +242,13 @@ def _parameter(value: Any) -> Parameter | Value:
         fixed: Value = _storable(plain_value("a fixed value", value))
         return fixed
     if "choices" in value:
-        _require_keys(value, ("choices",))
-        return _parameter(value["choices"] if isinstance(value["choices"], list) else [])
-    _require_keys(value, ("low", "high", "log", "step", "type"))
+        _require_keys(value, ("choices", "when"))
+        choices = value["choices"] if isinstance(value["choices"], list) else []
+        return Categorical([_storable(choice) for choice in choices], when=value.get("when"))
+    if "value" in value:
+        _require_keys(value, ("value", "when"))
+        return Categorical([_storable(plain_value("a fixed value", value["value"]))], when=value.get("when"))
+    _require_keys(value, ("low", "high", "log", "step", "type", "when"))
     missing = [key for key in ("low", "high") if key not in value]
     if missing:
         raise InvalidInputError(f"needs {missing[0]}; write {{ low = 0.0, high = 1.0 }} or a list of choices")
@@ -246,8 +262,8 @@ def _range(value: Mapping[str, Any]) -> Parameter:
         raise InvalidInputError(f"type must be 'float' or 'integer'; got {kind!r}")
     log = value.get("log", False)
     if kind == "float":
-        return Float(*bounds, log=log, step=value.get("step"))
-    found = Integer(*bounds, log=log, step=value.get("step", 1))
+        return Float(*bounds, log=log, step=value.get("step"), when=value.get("when"))
+    found = Integer(*bounds, log=log, step=value.get("step", 1), when=value.get("when"))
     if log and found.step != 1:
         raise InvalidInputError(f"log and step do not go together; got step = {found.step}; write a list of choices")
     if max(abs(found.low), abs(found.high)) > LARGEST_INTEGER:
@@ -258,7 +274,9 @@ def _range(value: Mapping[str, Any]) -> Parameter:
 def _require_keys(table: Mapping[str, Any], known: tuple[str, ...]) -> None:
     for key in table:
         if key not in known:
-            raise InvalidInputError(f"has no key {key!r}; there are low, high, log, step, type, or choices alone")
+            raise InvalidInputError(
+                f"has no key {key!r}; there are low, high, log, step, type, or choices, or value; and when"
+            )
 
 
 def _storable(value: Any) -> Any:
@@ -272,19 +290,24 @@ def _storable(value: Any) -> Any:
 # One rule per key ----------------------------------------------------------------------------------------------------
 
 
+def _command(value: Any) -> Command:
+    is_list = isinstance(value, list) and value and isinstance(value[0], str)
+    if not is_list or not all(isinstance(part, str) for item in value for part in _as_group(item)):
+        got = f'got {value!r}; write ["python", "train.py", "--lr", "{{lr}}"]'
+        raise InvalidInputError(f"must be a list of texts, the program and its arguments (no shell reads it); {got}")
+    if any("\0" in part for item in value for part in _as_group(item)) or not value[0]:
+        raise InvalidInputError(f"must name a program and hold no NUL; got {value!r}")
+    return tuple(tuple(item) if isinstance(item, list) else item for item in value)
+
+
+def _as_group(item: Any) -> list[Any]:
+    return item if isinstance(item, list) else [item]
+
+
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value or "\0" in value:
         raise InvalidInputError(f"must be a text, not empty and without NUL; got {value!r}")
     return value
-
-
-def _command(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
-        got = f'got {value!r}; write ["python", "train.py", "--lr", "{{lr}}"]'
-        raise InvalidInputError(f"must be a list of texts, the program and its arguments (no shell reads it); {got}")
-    if any("\0" in item for item in value) or not value[0]:
-        raise InvalidInputError(f"must name a program and hold no NUL; got {value!r}")
-    return tuple(value)
 
 
 @dataclass(frozen=True)
@@ -302,21 +325,6 @@ def _cost(value: Any) -> str | Priced:
     if isinstance(value, Mapping):
         raise InvalidInputError(f'must be {{ key = "dollars" }} or {{ formula = "2 * width" }}; got {value!r}')
     return Priced(value) if is_formula(_text(value)) else str(value)
-
-
-def _formula(space: Space, text: str) -> str:
-    """A formula that is positive and finite at the corners of the space and at points all over it."""
-    way_out = 'a key of the result that is not a mere name is written cost = { key = "..." }'
-    try:
-        formula = Formula(text, space)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{error}; {way_out}") from None
-    spread = np.random.default_rng(0).random((N_TRIED, space.dimension))
-    for params in space.from_unit_many(np.concatenate([spread, np.zeros_like(spread[:1]), np.ones_like(spread[:1])])):
-        cost = formula(params)
-        if not 0.0 < cost < math.inf:
-            raise InvalidInputError(f"{RULE}; {text!r} is {cost:g} at {params}")
-    return text
 
 
 def _one_of(known: Sequence[str], value: Any) -> str:
@@ -405,30 +413,3 @@ RULES: dict[str, Callable[[Any], Any]] = {
     "policy": _policy,
     "constraints": _constraints,
 }
-
-
-# Placeholders --------------------------------------------------------------------------------------------------------
-
-
-OWN_PREFIX = "pbgi."
-_TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]", re.DOTALL)
-
-
-def names_in(argument: str) -> list[str]:
-    """The names in an argument, or an `InvalidInputError` for a brace without its twin."""
-    names = []
-    for token in _TOKEN.finditer(argument):
-        if token[0] in ("{", "}"):
-            raise InvalidInputError(f"braces must come in pairs, or doubled; got {argument!r}")
-        if token[1] is not None:
-            names.append(token[1])
-    return names
-
-
-def filled(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
-    """The command with every placeholder replaced."""
-
-    def replaced(token: re.Match[str]) -> str:
-        return token[0][0] if token[1] is None else values[token[1]]
-
-    return [_TOKEN.sub(replaced, argument) for argument in command]

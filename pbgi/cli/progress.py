@@ -9,13 +9,14 @@ from typing import TextIO
 
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.constraint import ConditionStatus, statuses
+from pbgi.constraints.constraint import ConditionStatus, statuses
+from pbgi.display.wording import number
 from pbgi.integrations.optuna.summary import best_trial
 from pbgi.run.progress import COLUMNS, RECENT, line_of, money_words, to_go, trials_that_fit
+from pbgi.study import attributes
 from pbgi.study.engine import trial_of_account
 from pbgi.study.ledger import Ledger, ledger_of, remaining, total
 from pbgi.study.settings import StudySettings
-from pbgi.wording import number
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,9 @@ def standing(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Standing
     ledger = ledger_of(trials)
     counts = Counter(trial.state for trial in trials)
     best = best_trial(trials, settings.direction, settings.constraints)
-    left = remaining(settings.budget, ledger)
+    left, n_own = remaining(settings.budget, ledger), sum(attributes.FROM not in trial.user_attrs for trial in trials)
     paid = [account.charged for account in ledger.accounts.values() if account.charged > 0.0]
-    n_left = _trials_left(settings, len(trials), paid[-RECENT:], left)
+    n_left = _trials_left(settings, n_own, paid[-RECENT:], left)
     running = counts[TrialState.RUNNING]
     return Standing(
         budget=settings.budget,

@@ -17,7 +17,7 @@ from pbgi.checks import check_cost, check_outcomes, check_value
 from pbgi.cli.command import LEAST_COST, Outcome, not_nested
 from pbgi.cli.progress import Standing, standing
 from pbgi.cli.study import JobStudy, hand_out, predicted_cost, recommended_of
-from pbgi.constraint import ConditionStatus
+from pbgi.constraints.constraint import ConditionStatus
 from pbgi.errors import InvalidInputError, NothingLeftError
 from pbgi.prediction import Recommendation
 from pbgi.stopping import StopReason

@@ -61,6 +61,8 @@ def holds_all_of(new: Space, old: Space) -> bool:
 
 
 def _holds(new: Parameter | Value, old: Parameter | Value) -> bool:
+    if isinstance(new, Parameter) and isinstance(old, Parameter) and new.when != old.when:
+        return False
     if isinstance(new, Float) and isinstance(old, Float):
         same = (new.log, new.step) == (old.log, old.step) and new.low <= old.low and old.high <= new.high
         return same and (new.step is None or _is_whole((old.low - new.low) / new.step))
@@ -82,7 +84,7 @@ class JobStudy:
 
     def __init__(self, storage: Storage, name: str, settings: StudySettings) -> None:
         self.storage, self.name, self.settings = storage, name, settings
-        self._study = storage.patiently(lambda: _load(storage, name))
+        self._study = storage.patiently(lambda: load_study(storage, name))
         self._id: int = storage.patiently(lambda: storage.backend.get_study_id_from_name(name))
 
     @classmethod
@@ -104,7 +106,7 @@ class JobStudy:
             InvalidInputError: There is no such study, or which one is not clear.
         """
         found = storage.name_of(name)
-        study = storage.patiently(lambda: _load(storage, found))
+        study = storage.patiently(lambda: load_study(storage, found))
         stored = storage.patiently(lambda: study.user_attrs.get(attributes.SETTINGS))
         if stored is None:
             raise InvalidInputError(f"{storage.shown}: study {found!r} was not made by this command line")
@@ -128,9 +130,9 @@ class JobStudy:
 
     def add(self, trial: Trial, notes: Mapping[str, Any]) -> FrozenTrial:
         """Add a running trial; call it in a turn."""
-        distributions = distributions_of(self.settings.space)
+        distributions = {n: d for n, d in distributions_of(self.settings.space).items() if n in trial.params}
         internal = {name: d.to_internal_repr(trial.params[name]) for name, d in distributions.items()}
-        suggestion = Suggestion(internal, trial.predicted_cost, record=dict(trial.record))
+        suggestion = Suggestion(internal, trial.predicted_cost, record=dict(trial.record), study=self.name)
         made = create_trial(
             state=TrialState.RUNNING,
             params=dict(trial.params),
@@ -141,6 +143,10 @@ class JobStudy:
         backend = self.storage.backend
         trial_id = self._patiently(lambda: backend.create_new_trial(self._id, template_trial=made))
         return self._patiently(lambda: backend.get_trial(trial_id))
+
+    def add_finished(self, trial: FrozenTrial) -> None:
+        """Add a trial that has ended elsewhere; call it in a turn."""
+        self._patiently(lambda: self.storage.backend.create_new_trial(self._id, template_trial=trial))
 
     def set_note(self, number: int, key: str, value: Any) -> None:
         """Write an attribute of a running trial."""
@@ -226,7 +232,8 @@ def sound_trials(study: optuna.Study) -> list[FrozenTrial]:
     return trials
 
 
-def _load(storage: Storage, name: str) -> optuna.Study:
+def load_study(storage: Storage, name: str) -> optuna.Study:
+    """The study with this name, whichever program made it."""
     # The sampler of this object is never asked: suggestions come from `suggest`.
     try:
         return optuna.load_study(study_name=name, storage=storage.backend, sampler=optuna.samplers.RandomSampler())
@@ -284,7 +291,7 @@ def _opened(storage: Storage, job: Job) -> optuna.Study:
                 direction="minimize" if job.direction == "minimize" else "maximize",
                 sampler=optuna.samplers.RandomSampler(),
             )
-    return _load(storage, job.name)
+    return load_study(storage, job.name)
 
 
 def _merged(job: Job, stored: StudySettings | None, trials: Sequence[FrozenTrial]) -> StudySettings:

@@ -45,7 +45,7 @@ def require_runnable(job: Job) -> None:
         raise JobError.at(
             job.path, None, 'command: must be given; write command = ["python", "train.py", "--lr", "{lr}"]'
         )
-    program = job.command[0]
+    program = job.program
     if "{" not in program and shutil.which(job.folder / program if "/" in program else program) is None:
         raise JobError.at(job.path, None, f"command: the program must be one that can be run; got {program!r}")
     if settings_of(job).engine.is_endless_in(job.space):

@@ -32,9 +32,12 @@ class Data(NamedTuple):
     values: Floats
     center: float
     scale: float
+    spread: Floats | None = None  # (n, n) covariance of errors that are known, of standardized values
 
 
-def prepare(X: ArrayLike, y: ArrayLike, categorical: ArrayLike | None, *, standardize: bool) -> Data:
+def prepare(
+    X: ArrayLike, y: ArrayLike, categorical: ArrayLike | None, *, standardize: bool, spread: ArrayLike | None = None
+) -> Data:
     """Points and values as arrays, checked, the values standardized if asked."""
     X, y = np.array(X, dtype=np.float64), np.array(y, dtype=np.float64)
     if X.ndim != 2 or 0 in X.shape or y.shape != X.shape[:1]:
@@ -45,7 +48,9 @@ def prepare(X: ArrayLike, y: ArrayLike, categorical: ArrayLike | None, *, standa
     mask = np.zeros(X.shape[1], dtype=np.bool_) if categorical is None else np.array(categorical)
     if mask.dtype != np.bool_ or mask.shape != X.shape[1:]:
         raise InvalidInputError(f"categorical must be {X.shape[1]} booleans, one per input; got {categorical!r}")
-    return Data(X, mask, *(_standardize(y) if standardize else (y, 0.0, 1.0)))
+    values, center, scale = _standardize(y) if standardize else (y, 0.0, 1.0)
+    known = None if spread is None else np.asarray(spread, dtype=np.float64) / scale**2
+    return Data(X, mask, values, center, scale, known)
 
 
 def require_dimension(hyperparameters: Hyperparameters, d: int) -> None:
@@ -110,19 +115,19 @@ def inverse_factor(factor: Floats) -> Floats:
 
 def times_transposed(rows: Floats, inverse: Floats) -> Floats:
     """The product rows @ inverse.T for a lower triangle; large rows are overwritten."""
-    if _is_small(rows, inverse):
+    if is_small(rows, inverse):
         return rows @ inverse.T
     return np.asarray(blas.dtrmm(1.0, inverse.T, rows.T, trans_a=1, overwrite_b=1).T)
 
 
 def times(rows: Floats, inverse: Floats) -> Floats:
     """The product rows @ inverse for a lower triangle."""
-    if _is_small(rows, inverse):
+    if is_small(rows, inverse):
         return rows @ inverse
     return np.asarray(blas.dtrmm(1.0, inverse.T, rows.T).T)
 
 
-def _is_small(rows: Floats, triangle: Floats) -> bool:
+def is_small(rows: Floats, triangle: Floats) -> bool:
     """Whether a full product takes less time than one that leaves out the zeros of the triangle."""
     return len(triangle) <= SMALL_TRIANGLE or rows.size <= SMALL_ROWS
 

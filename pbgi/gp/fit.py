@@ -61,9 +61,11 @@ class MapObjective:
     The parameters are log length scales (d), log output scale and, if it is learned, log noise.
     """
 
-    def __init__(self, X: Floats, y: Floats, categorical: Bools, config: GPConfig) -> None:
+    def __init__(
+        self, X: Floats, y: Floats, categorical: Bools, config: GPConfig, spread: Floats | None = None
+    ) -> None:
         self._gram = Gram(kernel_named(config.kernel), X, categorical)
-        self._y = y
+        self._y, self._spread = y, spread
         self._d = X.shape[1]
         self._fixed_noise = config.noise
         self._log_prior = LogPrior(self._d, config)
@@ -88,6 +90,8 @@ class MapObjective:
         covariance = self._gram.correlation(length_scales)
         covariance *= output_scale
         covariance.flat[:: len(covariance) + 1] += noise
+        if self._spread is not None:
+            covariance += self._spread
         factor, info = lapack.dpotrf(covariance.T, lower=0, clean=0, overwrite_a=1)
         if info != 0:  # only possible where the noise is fixed at next to nothing
             # The jitter grows with the output scale, so it belongs to the function and not to the noise.
@@ -101,6 +105,10 @@ class MapObjective:
         weights = solution.alpha
         by_noise = 0.5 * noise * (float(weights @ weights) - float(inverse.trace()))
         by_output = 0.5 * (float(solution.residual @ weights) - n) - by_noise
+        if self._spread is not None:  # of the inverse there is one triangle
+            traced = 2.0 * float(np.vdot(np.tril(self._spread, -1), np.tril(inverse, -1)))
+            traced += float(np.diagonal(self._spread) @ np.diagonal(inverse))
+            by_output -= 0.5 * (float(weights @ self._spread @ weights) - traced)
         by_length = 0.5 * float(np.exp(parameters[d])) * self._gram.log_length_gradient(weights, inverse)
         log_prior, gradient = self._log_prior(parameters)
         gradient[:d] += by_length
@@ -130,7 +138,7 @@ class MapObjective:
         lower = np.tril(self._gram.correlation(length_scales)) * output_scale
         covariance = lower + np.tril(lower, -1).T
         covariance.flat[:: len(covariance) + 1] += noise
-        return covariance
+        return covariance if self._spread is None else covariance + self._spread
 
 
 @lru_cache(maxsize=4)
@@ -148,6 +156,7 @@ def fit_gp(
     *,
     categorical: ArrayLike | None = None,
     start: Hyperparameters | None = None,
+    spread: ArrayLike | None = None,
 ) -> "GP":
     """Fit a Gaussian process: standardize the values, then maximize the posterior density of the hyperparameters.
 
@@ -162,12 +171,13 @@ def fit_gp(
         config: Kernel, priors and noise; `GPConfig()` if not given.
         categorical: (d,) Which inputs are categories, that is, codes that are equal or not; none if not given.
         start: Where the search begins, usually the hyperparameters of the fit before the last value came in.
+        spread: (n, n) Covariance of errors of the values that is known, beside the noise; zero if not given.
 
     Raises:
         InvalidInputError: Shapes do not fit together, or a number is not finite.
     """
     config = config or GPConfig()
-    data = prepare(X, y, categorical, standardize=config.outputs != "plain")
+    data = prepare(X, y, categorical, standardize=config.outputs != "plain", spread=spread)
     hyperparameters = _fitted(data, config, start)
     with np.errstate(all="ignore"):  # underflow far from the data
         return build_gp(data, config, hyperparameters, None)
@@ -213,7 +223,8 @@ def _thinned(data: Data, n: int) -> Data:
     if len(data.X) <= n:
         return data
     rows = np.linspace(0, len(data.X) - 1, n).astype(np.intp)
-    return data._replace(X=data.X[rows], values=data.values[rows])
+    spread = None if data.spread is None else data.spread[np.ix_(rows, rows)]
+    return data._replace(X=data.X[rows], values=data.values[rows], spread=spread)
 
 
 def _search(
@@ -222,7 +233,7 @@ def _search(
     """The local maximum of the log posterior reached from the start."""
     d = data.X.shape[1]
     low, high = log_bounds(d, config).T
-    objective = MapObjective(data.X, data.values, data.categorical, config)
+    objective = MapObjective(data.X, data.values, data.categorical, config, data.spread)
     found = _minimum(objective, np.clip(log_parameters(start, config), low, high), low, high, max_evaluations)
     scales = [float(scale) for scale in np.exp(found)]
     return Hyperparameters(tuple(scales[:d]), scales[d], scales[d + 1] if config.noise is None else config.noise)

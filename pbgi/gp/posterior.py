@@ -58,6 +58,8 @@ def build_gp(data: Data, config: GPConfig, hyperparameters: Hyperparameters, mea
     )
     matrix = covariance.value(data.X)
     matrix.flat[:: len(matrix) + 1] = hyperparameters.output_scale + hyperparameters.noise
+    if data.spread is not None:
+        matrix += data.spread
     factor, jitter = cholesky(matrix)
     solution = solve(factor, data.values, mean)
     log_prior, _ = LogPrior(data.X.shape[1], config)(log_parameters(hyperparameters, config))
@@ -74,6 +76,7 @@ def build_gp(data: Data, config: GPConfig, hyperparameters: Hyperparameters, mea
         _center=data.center,
         _scale=data.scale,
         _mean=solution.mean,
+        _spread=data.spread,
     )
 
 
@@ -100,6 +103,7 @@ class GP:
     _center: float
     _scale: float
     _mean: float
+    _spread: Floats | None = None  # (N, N) covariance of errors that is known, standardized
 
     @classmethod
     def with_hyperparameters(
@@ -203,12 +207,15 @@ class GP:
             _inverse=inverse,
             _alpha=np.append(self._alpha, np.zeros(len(X))),
             _residual=np.append(self._residual, expected),
+            _spread=None if self._spread is None else np.pad(self._spread, (0, len(X))),
         )
 
     def sample_path(self, rng: np.random.Generator, n_features: int = 1024) -> "SamplePath":
         """One function drawn from the posterior."""
         prior = PriorDraw(rng, self._covariance, n_features)
         noise = math.sqrt(self._noise) * rng.standard_normal(len(self._alpha))
+        if self._spread is not None:
+            noise = noise + cholesky(self._spread)[0] @ rng.standard_normal(len(noise))
         # Matheron's rule: a draw from the prior, moved by what the posterior mean makes of its error at the data.
         error = self._residual - noise - prior(self._covariance.X)
         return SamplePath(self, prior, (error @ self._inverse.T) @ self._inverse)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pbgi.arrays import Bools, Floats
-from pbgi.gp.algebra import LARGEST, SMALLEST, times, times_transposed
+from pbgi.gp.algebra import LARGEST, SMALLEST, is_small, times, times_transposed
 from pbgi.gp.kernel import CrossCovariance, row_blocks
 
 # Variance below this fraction of the prior variance is rounding error.
@@ -17,7 +17,7 @@ VARIANCE_FLOOR = 1e-12
 # Products of a few numbers below this, and of their inverses, are far from overflow.
 MODERATE = 1e50
 # Larger designs are asked one by one: there the time goes into products, and the factors would be copied.
-TOGETHER_UP_TO = 128
+TOGETHER_UP_TO = 256
 
 
 class Predictor:
@@ -47,7 +47,7 @@ class Predictor:
         numbers = (mean, scale, center, covariance.output_scale)
         self.mean, self.scale, self.center, self._prior = (np.asarray(x)[..., None] for x in numbers)
         self._floor = VARIANCE_FLOOR * self._prior
-        # Several small triangles are multiplied with in full, and faster as rows; `gp_algebra` knows one.
+        # Several small triangles are multiplied with in full, and faster as rows.
         self._transposed = None if inverse.ndim == 2 else np.ascontiguousarray(inverse.mT)
         # Whether all numbers told are so far from the largest and the smallest that no prediction is near them.
         sizes = np.concatenate([self.scale, self._prior, covariance.length_scales], axis=-1)
@@ -110,7 +110,7 @@ class Predictor:
         mean = np.vecdot(covariance, alpha)
         whitened = self._whitened(covariance)
         explained = np.vecdot(whitened, whitened)
-        back = times(whitened, self.inverse) if self._transposed is None else whitened @ self.inverse
+        back = self._back(whitened)
         weights = np.empty((2, *slope.shape))
         np.multiply(slope, alpha, out=weights[0])
         np.multiply(slope, back, out=weights[1])
@@ -120,7 +120,17 @@ class Predictor:
         """Rows L^-1 k, which may overwrite those that come in."""
         if self._transposed is None:
             return times_transposed(covariance, self.inverse)
-        return np.asarray(covariance @ self._transposed)
+        if is_small(covariance[0], self.inverse[0]):
+            return np.asarray(covariance @ self._transposed)
+        return np.stack([times_transposed(*pair) for pair in zip(covariance, self.inverse, strict=True)])
+
+    def _back(self, whitened: Floats) -> Floats:
+        """Rows K^-1 k of rows L^-1 k."""
+        if self._transposed is None:
+            return times(whitened, self.inverse)
+        if is_small(whitened[0], self.inverse[0]):
+            return np.asarray(whitened @ self.inverse)
+        return np.stack([times(*pair) for pair in zip(whitened, self.inverse, strict=True)])
 
     def _std(self, explained: Floats) -> tuple[Floats, Bools]:
         """Standardized deviation from the variance that the data explain, and where it is above its floor."""

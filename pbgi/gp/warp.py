@@ -256,7 +256,7 @@ class _Chain:
     @classmethod
     def fit(cls, values: Floats) -> "_Chain":
         """Learned from values that are not all alike."""
-        center, scale = float(np.median(values)), _robust_scale(values)
+        center, scale = _robust_center_and_scale(values)
         scaled = _scaled(values, center, scale)
         bends = bool(np.abs(scaled).max() > FAR)
         scaled = rounded(np.arcsinh(scaled) if bends else scaled)
@@ -282,13 +282,23 @@ def _scaled(values: Floats, center: float, scale: float) -> Floats:
         return np.clip((values - center) / scale, -FARTHEST, FARTHEST)
 
 
-def _robust_scale(values: Floats) -> float:
-    """The interquartile range, or where that is zero a wider one: more than half of the values may be alike."""
+def _robust_center_and_scale(values: Floats) -> tuple[float, float]:
+    """The median, and the interquartile range or, where that is zero, a wider one: most values may be alike."""
+    ascending = np.sort(values)  # once, where `np.quantile` takes a twentieth of the time of a suggestion
+    center = _quantile(ascending, 0.5)
     for outside in (0.25, 0.1, 0.0):
-        low, high = np.quantile(values, [outside, 1.0 - outside])
+        low, high = _quantile(ascending, outside), _quantile(ascending, 1.0 - outside)
         if high > low:
-            return float(high - low)
+            return center, high - low
     raise AssertionError("values all alike have no scale")
+
+
+def _quantile(ascending: Floats, share: float) -> float:
+    """Between the values that it lies between, linearly."""
+    position = share * (len(ascending) - 1)
+    below = min(int(position), len(ascending) - 2)
+    low, high = ascending[below : below + 2].tolist()
+    return float(low + (position - below) * (high - low))
 
 
 def _likeliest(s: Floats) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 Compute = Callable[..., tuple[Tensor, ...]]
 Partials = Callable[[tuple[Tensor, ...], tuple[Tensor, ...]], tuple[tuple[Tensor, ...], ...]]
@@ -63,3 +64,35 @@ def through_numpy(compute: Callable[..., tuple[Any, ...]]) -> Compute:
         return torch.from_numpy(np.stack(compute(*arrays))).to(tensors[0].device).unbind()
 
     return run
+
+
+class _Once(torch.autograd.Function):
+    """One output per box of several inputs per box, computed together with its first derivatives."""
+
+    @staticmethod
+    def forward(ctx: Any, compute: Callable[..., tuple[Any, ...]], *inputs: Tensor) -> Tensor:
+        like = inputs[0]
+        wanted = any(ctx.needs_input_grad)
+        arrays = [x.detach().to("cpu", torch.float64).numpy() for x in inputs]
+        output, *slopes = (torch.as_tensor(x).to(like) for x in compute(*arrays, with_slopes=wanted))
+        ctx.save_for_backward(*slopes)
+        return output
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
+        return None, *(grad_output[..., None] * slope for slope in ctx.saved_tensors)
+
+
+def once(compute: Callable[..., tuple[Any, ...]], *inputs: Tensor) -> Tensor:
+    """Run `compute(*arrays, with_slopes=...)`, which also returns its slopes in each input, so that torch uses these.
+
+    Args:
+        compute: Maps arrays (*batch, n) to an output (*batch) and, if asked for, one slope (*batch, n) per input.
+        *inputs: Tensors of one shape, dtype and device.
+
+    Returns:
+        The output, differentiable once.
+    """
+    output: Tensor = _Once.apply(compute, *inputs)  # type: ignore[no-untyped-call]
+    return output

@@ -19,17 +19,13 @@ Torch is never imported unless a tensor comes in.
 """
 
 import math
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pbgi.errors import InvalidInputError
-
-Array: TypeAlias = Any
-"""A NumPy array or a torch tensor: whatever came in comes out."""
+from pbgi.index.arguments import LOG_COST_RULE, Array, Backend, finish, numpy_backend, prepare, require_finite
 
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 INV_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
@@ -40,22 +36,15 @@ SQRT_HALF_PI = math.sqrt(0.5 * math.pi)
 # FRACTION_DEPTH levels is exact to 3e-15; on this side erfcx is the better one.
 FRACTION_FROM = 8.0
 FRACTION_DEPTH = 14
-# Halley triples the digits with each step: two steps from `_start`, which is within 0.13 of the root everywhere, or one
-# from the table (`_near`), which covers what a search meets and is within 1e-6.
-TABLE_FROM, TABLE_TO, TABLE_STEP = -512.0, 4.0, 0.125
+# Halley triples the digits with each step: two steps from `_start`, which is within 0.13 of the root everywhere. What a
+# search meets is in a table of polynomials (`_tabled`), exact to rounding: singularities of the root are at a distance
+# of more than one from the real axis, so that 8 nodes to a cell leave (TABLE_STEP / 4)^8 = 4e-15 at worst.
+TABLE_FROM, TABLE_TO, TABLE_STEP, TABLE_NODES = -256.0, 4.0, 0.0625, 8
 # Where log_ratio is less than this the root, and all steps towards it, are below zero (the root is -0.5 there).
 CLEARLY_BELOW = -1.6
 # Tensors of up to this many numbers are computed by NumPy: two hundred small operations take torch several times as
 # long to start, and a GPU longer still. (At 20 numbers half the time on a CPU, a quarter on a GPU; even at 10,000.)
 SMALL = 4096
-
-
-class _Backend(NamedTuple):
-    """The module whose functions apply (`numpy` or `torch`), what it calls erfcx, and its largest number."""
-
-    xp: Any
-    erfcx: Callable[[Array], Array]
-    largest: float
 
 
 class _Point(NamedTuple):
@@ -85,11 +74,11 @@ def log_h(z: Array) -> Array:
 
 def log_h_and_grad(z: Array) -> tuple[Array, Array]:
     """`log_h(z)` and its derivative Phi(z) / h(z)."""
-    backend, (z,) = _prepare(z=z)
-    _require_finite("z", z, backend)
+    backend, (z,) = prepare(z=z)
+    require_finite("z", z, backend)
     with np.errstate(all="ignore"):
         value, derivative, _ = _run(backend, _log_h_outputs, _log_h_partials, z)
-    return _finish(value), _finish(derivative)
+    return finish(value), finish(derivative)
 
 
 def inverse_log_h(log_ratio: Array) -> Array:
@@ -104,10 +93,10 @@ def inverse_log_h(log_ratio: Array) -> Array:
     Returns:
         The root, of the shape of `log_ratio`. For tensors, differentiable any number of times.
     """
-    backend, (log_ratio,) = _prepare(log_ratio=log_ratio)
-    _require_finite("log_ratio", log_ratio, backend)
+    backend, (log_ratio,) = prepare(log_ratio=log_ratio)
+    require_finite("log_ratio", log_ratio, backend)
     with np.errstate(all="ignore"):
-        return _finish(_run(backend, _inverse_outputs, _inverse_partials, log_ratio)[0])
+        return finish(_run(backend, _inverse_outputs, _inverse_partials, log_ratio)[0])
 
 
 def gittins_index(mean: Array, std: Array, log_cost: Array) -> Array:
@@ -136,32 +125,29 @@ def gittins_index_and_grad(mean: Array, std: Array, log_cost: Array) -> tuple[Ar
     Returns:
         `(index, dindex_dstd, dindex_dlog_cost)`, each of the shape to which the arguments broadcast.
     """
-    backend, (mean, std, log_cost) = _prepare(mean=mean, std=std, log_cost=log_cost)
-    _require_finite("mean", mean, backend)
-    _require_finite("std", std, backend, "finite and not negative", least=0.0)
-    _require_finite("log_cost", log_cost, backend, LOG_COST_RULE)
+    backend, (mean, std, log_cost) = prepare(mean=mean, std=std, log_cost=log_cost)
+    require_finite("mean", mean, backend)
+    require_finite("std", std, backend, "finite and not negative", least=0.0)
+    require_finite("log_cost", log_cost, backend, LOG_COST_RULE)
     with np.errstate(all="ignore"):
         offset, hazard, slope = _run(backend, _index_outputs, _index_partials, std, log_cost)
         index = _at_most(backend, _at_least(backend, mean + offset, -backend.largest), backend.largest)
-    return _finish(index), _finish(hazard), _finish(-slope)
-
-
-LOG_COST_RULE = "finite, that is, the logarithm of a positive, finite cost times a positive, finite cost_scale"
+    return finish(index), finish(hazard), finish(-slope)
 
 
 # The mathematics, on arrays of one shape and dtype ----------------------------------------------------------------
 
 
-def _at_most(backend: _Backend, x: Array, bound: float) -> Array:
+def _at_most(backend: Backend, x: Array, bound: float) -> Array:
     """The smaller of both; np.clip would take longer than all the arithmetic around it on small arrays."""
     return np.minimum(x, bound) if backend.xp is np else x.clamp(max=bound)
 
 
-def _at_least(backend: _Backend, x: Array, bound: float) -> Array:
+def _at_least(backend: Backend, x: Array, bound: float) -> Array:
     return np.maximum(x, bound) if backend.xp is np else x.clamp(min=bound)
 
 
-def _mills(backend: _Backend, a: Array) -> tuple[Array, Array]:
+def _mills(backend: Backend, a: Array) -> tuple[Array, Array]:
     """Mills ratio m = Phi(-a)/phi(a) and r = 1/m - a = h(-a)/Phi(-a), for a >= 0.
 
     r loses a^2 eps to cancellation when taken from erfcx; far out it is a continued fraction with no difference in it,
@@ -181,7 +167,7 @@ def _mills(backend: _Backend, a: Array) -> tuple[Array, Array]:
     return xp.where(far, 1.0 / (a + r), m), r
 
 
-def _at(backend: _Backend, z: Array) -> _Point:
+def _at(backend: Backend, z: Array) -> _Point:
     """All of it from one erfcx: h(-a) = phi(a) r m, h(a) = a + h(-a), Phi(a) = 1 - phi(a) m."""
     xp = backend.xp
     a = xp.abs(z)
@@ -203,7 +189,7 @@ def _at(backend: _Backend, z: Array) -> _Point:
     )
 
 
-def _start(backend: _Backend, log_ratio: Array, ratio: Array) -> Array:
+def _start(backend: Backend, log_ratio: Array, ratio: Array) -> Array:
     """A first root, within 0.13 everywhere (0.05 near zero).
 
     Above zero z = ratio - h(-z) with h(-z) close to an exponential that has the right value and slope at z = 0.
@@ -213,7 +199,7 @@ def _start(backend: _Backend, log_ratio: Array, ratio: Array) -> Array:
     return xp.where(log_ratio > -LOG_SQRT_2PI, above, -_start_below(backend, log_ratio))
 
 
-def _start_below(backend: _Backend, log_ratio: Array) -> Array:
+def _start_below(backend: Backend, log_ratio: Array) -> Array:
     """Minus a first root below zero.
 
     There h(-t) is close to phi(t) / q(t), q(t) = 1 + t sqrt(pi/2) + t^2, exact to second order at both ends: one Newton
@@ -226,7 +212,7 @@ def _start_below(backend: _Backend, log_ratio: Array) -> Array:
     return t - (t * t + 2.0 * xp.log(q) - s) / (2.0 * t + 2.0 * (SQRT_HALF_PI + 2.0 * t) / q)
 
 
-def _halley(backend: _Backend, z: Array, log_ratio: Array, ratio: Array) -> Array:
+def _halley(backend: Backend, z: Array, log_ratio: Array, ratio: Array) -> Array:
     """One Halley step on f(z) = log h(z) - log_ratio: f' = 1/r, f''/f'^2 = -(1 - hazard r)."""
     xp = backend.xp
     at = _at(backend, z)
@@ -236,73 +222,67 @@ def _halley(backend: _Backend, z: Array, log_ratio: Array, ratio: Array) -> Arra
     return z - f * at.r / (1.0 + 0.5 * f * (1.0 - at.hazard * at.r))
 
 
-def _root(backend: _Backend, log_ratio: Array) -> _Point:
+def _root(backend: Backend, log_ratio: Array) -> _Point:
     """The point where log h(z) = log_ratio."""
+    if backend.xp is not np or not log_ratio.size:
+        return _at(backend, _searched(backend, log_ratio))
+    if _is_tabled(log_ratio):
+        return _at(backend, _tabled(log_ratio))
+    inside = (log_ratio >= TABLE_FROM) & (log_ratio < TABLE_TO)
+    return _at(backend, np.where(inside, _tabled(np.where(inside, log_ratio, 0.0)), _searched(backend, log_ratio)))
+
+
+def _searched(backend: Backend, log_ratio: Array) -> Array:
+    """The root by two Halley steps."""
     ratio = _at_most(backend, backend.xp.exp(log_ratio), backend.largest)
-
-    def closer(z: Array) -> Array:
-        return _halley(backend, z, log_ratio, ratio)
-
-    if backend.xp is np:
-        return _at(backend, closer(_near(log_ratio, lambda: closer(_start(backend, log_ratio, ratio)))))
-    return _at(backend, closer(closer(_start(backend, log_ratio, ratio))))
+    z = _start(backend, log_ratio, ratio)
+    for _ in range(2):
+        z = _halley(backend, z, log_ratio, ratio)
+    return z
 
 
-def _root_below(backend: _Backend, log_ratio: Array) -> tuple[Array, Array, Array]:
-    """(-z, hazard, r) of `_root`, to the bit, where all roots are clearly below zero: half the operations.
+def _root_below(backend: Backend, log_ratio: Array) -> tuple[Array, Array, Array]:
+    """(-z, hazard, r) of `_root`, to the bit, where all roots are tabled and clearly below zero: a third of the work.
 
     Such are nearly all the points that a search for the next trial looks at.
     """
-
-    def closer(t: Array) -> Array:
-        m, r = _mills(backend, t)
-        f = (-(0.5 * t) * t - log_ratio) + (np.log(r * m) - LOG_SQRT_2PI)
-        return t + f * r / (1.0 + 0.5 * f * (1.0 - (t + r) * r))
-
-    t = closer(-_near(log_ratio, lambda: -closer(_start_below(backend, log_ratio))))
+    t = -_tabled(log_ratio)
     _, r = _mills(backend, t)
     return t, t + r, r
 
 
-# A table of roots: one Halley step from it, where a start that knows nothing takes two. For NumPy only: a device would
-# have to be sent the table.
+# A table of roots, for NumPy only: a device would have to be sent it.
 
 
-def _near(log_ratio: Array, beyond: Callable[[], Array]) -> Array:
-    """Roots to six digits by the table; those beyond its ends are taken from `beyond()`."""
-    inside = (log_ratio >= TABLE_FROM) & (log_ratio < TABLE_TO)
-    if inside.all():
-        return _interpolated(log_ratio)
-    return np.where(inside, _interpolated(np.where(inside, log_ratio, TABLE_FROM)), beyond())
+def _is_tabled(log_ratio: Array) -> bool:
+    return bool(log_ratio.min() >= TABLE_FROM and log_ratio.max() < TABLE_TO)
 
 
-def _interpolated(log_ratio: Array) -> Array:
-    position = (log_ratio - TABLE_FROM) * (1.0 / TABLE_STEP)
-    cell = position.astype(np.intp)
-    c0, c1, c2, c3 = _table().take(cell, axis=1)
-    share = position - cell
-    return ((c3 * share + c2) * share + c1) * share + c0
+def _tabled(log_ratio: Array) -> Array:
+    """Roots by the table, for log_ratio between its ends."""
+    cell = ((log_ratio - TABLE_FROM) * (1.0 / TABLE_STEP)).astype(np.intp)
+    # From the middle of the cell, which is a float: the difference is exact.
+    share = (log_ratio - (cell * TABLE_STEP + (TABLE_FROM + 0.5 * TABLE_STEP))) * (1.0 / TABLE_STEP)
+    powers = np.empty((*share.shape, TABLE_NODES))
+    powers[..., 0], powers[..., 1:] = 1.0, share[..., None]
+    np.multiply.accumulate(powers, axis=-1, out=powers)
+    return np.vecdot(powers, _table().take(cell, axis=0))
 
 
 @cache
 def _table() -> Array:
-    """Coefficients (4, cells) of the cubics that have the roots and their slopes dz/dlog_ratio = r at the nodes."""
-    backend = _numpy()
+    """Coefficients (cells, TABLE_NODES) of the polynomials through the roots at Chebyshev nodes of every cell."""
     # One cell more than is asked for: just below the upper end a position may be rounded up.
-    log_ratio = np.arange(TABLE_FROM, TABLE_TO + 1.5 * TABLE_STEP, TABLE_STEP)
-    ratio = np.exp(log_ratio)
-    z = _start(backend, log_ratio, ratio)
-    for _ in range(2):
-        z = _halley(backend, z, log_ratio, ratio)
-    slope = TABLE_STEP * _at(backend, z).r
-    rise, first, last = np.diff(z), slope[:-1], slope[1:]
-    return np.stack([z[:-1], first, 3.0 * rise - 2.0 * first - last, first + last - 2.0 * rise])
+    middles = np.arange(TABLE_FROM + 0.5 * TABLE_STEP, TABLE_TO + TABLE_STEP, TABLE_STEP)
+    shares = 0.5 * np.cos(np.pi * (np.arange(TABLE_NODES) + 0.5) / TABLE_NODES)
+    roots = _searched(numpy_backend(), middles[:, None] + TABLE_STEP * shares)
+    return np.ascontiguousarray(np.linalg.solve(np.vander(shares, increasing=True), roots.T).T)
 
 
 # What the public functions return, with partial derivatives for torch ----------------------------------------------
 
 
-def _log_h_outputs(backend: _Backend, z: Array) -> tuple[Array, ...]:
+def _log_h_outputs(backend: Backend, z: Array) -> tuple[Array, ...]:
     """(log h, its derivative 1/r, hazard)."""
     xp = backend.xp
     at = _at(backend, z)
@@ -317,7 +297,7 @@ def _log_h_partials(_inputs: Sequence[Array], outputs: Sequence[Array]) -> tuple
     return (inverse_r,), (-inverse_r * inverse_r * (1.0 - hazard * r),), (-hazard * r,)
 
 
-def _inverse_outputs(backend: _Backend, log_ratio: Array) -> tuple[Array, ...]:
+def _inverse_outputs(backend: Backend, log_ratio: Array) -> tuple[Array, ...]:
     """(z, hazard, r)."""
     root = _root(backend, log_ratio)
     return root.z, root.hazard, root.r
@@ -328,7 +308,7 @@ def _inverse_partials(_inputs: Sequence[Array], outputs: Sequence[Array]) -> tup
     return (r,), (-hazard * r * r,), (r * (1.0 - hazard * r),)
 
 
-def _index_outputs(backend: _Backend, std: Array, log_cost: Array) -> tuple[Array, ...]:
+def _index_outputs(backend: Backend, std: Array, log_cost: Array) -> tuple[Array, ...]:
     """(index - mean, hazard, std * r).
 
     For z > 0 all are written around the price itself: mean - std * z would cancel, and std * z would be 0 * inf
@@ -337,7 +317,7 @@ def _index_outputs(backend: _Backend, std: Array, log_cost: Array) -> tuple[Arra
     xp = backend.xp
     if xp is np and std.size and std.min() > 0:
         log_ratio = log_cost - np.log(std)
-        if log_ratio.max() < CLEARLY_BELOW:
+        if log_ratio.max() < CLEARLY_BELOW and log_ratio.min() >= TABLE_FROM:
             t, hazard, r = _root_below(backend, log_ratio)
             return std * t, hazard, std * r
     certain = std == 0
@@ -362,90 +342,14 @@ def _index_partials(inputs: Sequence[Array], outputs: Sequence[Array]) -> tuple[
     return (hazard, -slope), (hazard_r_r / safe_std, -hazard_r_r), (hazard_r_r, slope * (1.0 - hazard * r))
 
 
-# In and out ----------------------------------------------------------------------------------------------------------
+# Through NumPy or torch --------------------------------------------------------------------------------------------
 
 
-def _run(backend: _Backend, outputs: Any, partials: Any, *inputs: Array) -> tuple[Array, ...]:
+def _run(backend: Backend, outputs: Any, partials: Any, *inputs: Array) -> tuple[Array, ...]:
     if backend.xp is np:
         return tuple(outputs(backend, *inputs))
     from pbgi.index.autograd import closed, through_numpy
 
     if inputs[0].dtype == backend.xp.float64 and inputs[0].numel() <= SMALL:
-        return closed(through_numpy(lambda *arrays: outputs(_numpy(), *arrays)), partials, *inputs)
+        return closed(through_numpy(lambda *arrays: outputs(numpy_backend(), *arrays)), partials, *inputs)
     return closed(lambda *tensors: outputs(backend, *tensors), partials, *inputs)
-
-
-def _prepare(**arguments: Array) -> tuple[_Backend, tuple[Array, ...]]:
-    """Turn the arguments into arrays of one kind, dtype and shape."""
-    given = tuple(arguments.values())
-    if all(type(x) is np.ndarray and x.dtype == np.float64 and x.shape == given[0].shape for x in given):
-        return _numpy(), given
-    torch = sys.modules.get("torch")
-    if torch is not None and any(isinstance(x, torch.Tensor) for x in arguments.values()):
-        backend, arrays = _as_tensors(torch, arguments)
-    else:
-        backend, arrays = _numpy(), [_as_float64(name, x) for name, x in arguments.items()]
-    if all(x.shape == arrays[0].shape for x in arrays):
-        return backend, tuple(arrays)
-    shapes = {name: tuple(x.shape) for name, x in zip(arguments, arrays, strict=True)}
-    try:
-        shape = np.broadcast_shapes(*shapes.values())
-    except ValueError:
-        listed = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        raise InvalidInputError(f"shapes must broadcast against each other; got {listed}") from None
-    return backend, tuple(backend.xp.broadcast_to(x, shape) for x in arrays)
-
-
-@cache
-def _numpy() -> _Backend:
-    # Imported late: scipy.special takes three times as long to import as the rest of the package.
-    from scipy import special
-
-    return _Backend(np, special.erfcx, float(np.finfo(np.float64).max))
-
-
-def _as_float64(name: str, x: Array) -> Array:
-    try:
-        array = np.asarray(x)
-    except ValueError:  # a ragged list
-        array = np.asarray(None)
-    if array.dtype.kind not in "iuf":
-        raise InvalidInputError(f"{name} must be a real number or an array of them; got {x!r}")
-    return array.astype(np.float64, copy=False)
-
-
-def _as_tensors(torch: Any, arguments: dict[str, Array]) -> tuple[_Backend, list[Array]]:
-    """Bring all arguments to the widest float dtype and the device of the tensors among them."""
-    tensors = {name: x for name, x in arguments.items() if isinstance(x, torch.Tensor)}
-    for name, x in tensors.items():
-        if x.dtype not in (torch.float32, torch.float64):
-            raise InvalidInputError(f"{name} must be a float32 or float64 tensor; got dtype {x.dtype}")
-    devices = {x.device for x in tensors.values()}
-    if len(devices) > 1:
-        raise InvalidInputError(f"tensors must be on one device; got {', '.join(sorted(map(str, devices)))}")
-    dtype = torch.float64 if any(x.dtype == torch.float64 for x in tensors.values()) else torch.float32
-    place = {"dtype": dtype, "device": devices.pop()}
-    arrays = [
-        x.to(**place) if name in tensors else torch.as_tensor(_as_float64(name, x), **place)
-        for name, x in arguments.items()
-    ]
-    return _Backend(torch, torch.special.erfcx, torch.finfo(dtype).max), arrays
-
-
-def _require_finite(name: str, x: Array, backend: _Backend, rule: str = "finite", least: float = -math.inf) -> None:
-    """Raise unless all of x is finite and at least `least`, showing the first value that breaks the rule."""
-    # On small arrays a sum of squares takes a fifth of the time of a comparison; that it overflows proves nothing.
-    if backend.xp is np and x.size and math.isfinite(np.vdot(x, x)) and (least == -math.inf or x.min() >= least):
-        return
-    holds = backend.xp.isfinite(x) & (x >= least)
-    if bool(holds.all()):
-        return
-    position = int((~holds).reshape(-1).nonzero()[0][0])
-    value = x.reshape(-1)[position].item()
-    where = f" at {tuple(map(int, np.unravel_index(position, tuple(x.shape))))}" if x.ndim else ""
-    raise InvalidInputError(f"{name} must be {rule}; got {value}{where}")
-
-
-def _finish(x: Array) -> Array:
-    """NumPy scalars for scalar input, as NumPy's own functions return; tensors as they are."""
-    return x[()] if isinstance(x, np.ndarray) else x

@@ -22,30 +22,22 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, stats
+from scipy import stats
 
 from pbgi.arrays import Floats, Ints
 from pbgi.checks import checks_arguments, refuse_unknown_arguments, require_positive
 from pbgi.errors import InvalidInputError
-from pbgi.index import inverse_log_h, log_h
-from pbgi.notebook import heading, sentence, table
+from pbgi.pandora.budget import BudgetSearch
+from pbgi.pandora.game import Game, Opening
+from pbgi.pandora.in_words import as_table, in_a_line
 from pbgi.pandora.rewards import Rewards, as_reward, finite_vector
+from pbgi.pandora.staged import MarkovBox, StagedBox
+from pbgi.pandora.staged_solution import StagedSolution, solve_staged
 from pbgi.pandora.weitzman import Rule, expected_net, rule_at
-from pbgi.wording import number, short
-
-# Mixing the rules at two cost scales loses at most their distance times the difference of their spends. The search
-# ends when that is below this share of cost_scale * budget.
-MIX_LOSS = 1e-11
-# To either side of a computed jump: above the rounding error of its place, and still within MIX_LOSS.
-CROSSING_ERROR = 1e-12
-JUMP = 1e-3
-# Of the search, each of up to ten rules; one or two suffice unless a jump is buried among many.
-MOST_TURNS = 20
-MOST_SHOWN = 10  # boxes of an order that are written out
 
 
 @checks_arguments
@@ -81,34 +73,6 @@ def _is_frozen(x: Any) -> bool:
     return isinstance(getattr(x, "dist", None), stats.rv_continuous | stats.rv_discrete)
 
 
-@dataclass(frozen=True)
-class Opening:
-    """One box opened in a game: its number, its prize, what it cost, and the best prize so far."""
-
-    box: int
-    reward: float
-    cost: float
-    best: float
-
-
-@dataclass(frozen=True)
-class Game:
-    """One game played to its end."""
-
-    openings: tuple[Opening, ...]
-    stop_reason: str
-
-    @property
-    def best(self) -> float:
-        """The prize kept."""
-        return self.openings[-1].best
-
-    @property
-    def spent(self) -> float:
-        """What all openings cost."""
-        return math.fsum(opening.cost for opening in self.openings)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution:
     """The optimal policy for a set of boxes, and what to expect of it.
@@ -138,16 +102,11 @@ class Solution:
     _rewards: Rewards
 
     def __repr__(self) -> str:
-        first = [*map(str, self.order[:MOST_SHOWN]), *(["..."] if len(self.order) > MOST_SHOWN else [])]
-        rest = f"value={short(self.value)}, spend={short(self.spend)}, cost_scale={short(self.cost_scale)}"
-        return f"Solution(boxes={len(self.boxes)}, order=[{', '.join(first)}], {rest})"
+        return in_a_line(self)
 
     def _repr_html_(self) -> str:
         """For a notebook: boxes in the order of opening."""
-        said = f"Expected prize {number(self.value)} for an expected cost of {number(self.spend)}"
-        rows = ((box, number(self.boxes[box].expected_cost), number(float(self.indices[box]))) for box in self.order)
-        rule = "Open from the top; stop once the best prize is at least the index of the next box."
-        return heading(said) + table(("box", "expected cost", "index"), rows) + sentence(rule)
+        return as_table(self)
 
     @property
     def net(self) -> float:
@@ -192,30 +151,47 @@ class Solution:
         return known
 
 
+@overload
+def solve(boxes: Sequence[Box], *, cost_scale: float | None = None, budget: float | None = None) -> Solution: ...
+
+
+@overload
+def solve(
+    boxes: Sequence[Box | StagedBox | MarkovBox], *, cost_scale: float | None = None, budget: float | None = None
+) -> Solution | StagedSolution: ...
+
+
 @refuse_unknown_arguments
-def solve(boxes: Sequence[Box], *, cost_scale: float | None = None, budget: float | None = None) -> Solution:
+def solve(
+    boxes: Sequence[Box | StagedBox | MarkovBox], *, cost_scale: float | None = None, budget: float | None = None
+) -> Solution | StagedSolution:
     """The optimal policy for a set of boxes.
 
     Args:
-        boxes: At least one `Box`; prizes are independent of each other.
+        boxes: At least one `Box`, `StagedBox` or `MarkovBox`; prizes are independent of each other.
         cost_scale: How much prize one unit of cost is worth (1 if nothing is given): maximize the expected best prize
             minus cost_scale times the expected cost.
         budget: Instead, maximize the expected best prize while the expected cost is at most this.
 
     Returns:
-        The policy with its exact value and spend.
+        The policy with its exact value and spend: a `StagedSolution` if a box has stages.
 
     Raises:
         InvalidInputError: No boxes, both or a nonpositive `cost_scale` or `budget`, or a budget below the cheapest box.
     """
     boxes = _checked_boxes(boxes)
+    if budget is not None and cost_scale is not None:
+        raise InvalidInputError(f"give cost_scale or budget, not both; got {cost_scale} and {budget}")
+    if not all(isinstance(box, Box) for box in boxes):
+        for name, value in (("cost_scale", cost_scale), ("budget", budget)):
+            if value is not None:
+                require_positive(name, value)
+        return solve_staged(boxes, cost_scale, budget)
     rewards = Rewards([box.reward for box in boxes])
     costs = np.array([box.expected_cost for box in boxes])
     if budget is None:
         rule = rule_at(rewards, costs, require_positive("cost_scale", 1.0 if cost_scale is None else cost_scale))
         return _solution(boxes, rewards, rule, rule, 0.0)
-    if cost_scale is not None:
-        raise InvalidInputError(f"give cost_scale or budget, not both; got {cost_scale} and {budget}")
     if require_positive("budget", budget) < costs.min():
         raise InvalidInputError(
             f"budget must be at least the cost of the cheapest box, {costs.min():g}, since one box must be opened; "
@@ -224,20 +200,35 @@ def solve(boxes: Sequence[Box], *, cost_scale: float | None = None, budget: floa
     return _solve_budget(boxes, rewards, costs, float(budget))
 
 
-def _checked_boxes(boxes: Sequence[Box]) -> tuple[Box, ...]:
+def _checked_boxes(boxes: Sequence[Any]) -> tuple[Any, ...]:
     boxes = tuple(boxes)
     if not boxes:
         raise InvalidInputError("boxes must hold at least one box; got none")
     for i, box in enumerate(boxes):
-        if not isinstance(box, Box):
-            raise InvalidInputError(f"boxes must be Box(reward, cost); number {i} is {box!r}")
+        if not isinstance(box, Box | StagedBox | MarkovBox):
+            raise InvalidInputError(f"boxes must be Box(reward, cost), StagedBox or MarkovBox; number {i} is {box!r}")
     return boxes
+
+
+class _Ordinary:
+    """Boxes with one payment each, as the search for a budget asks for them."""
+
+    def __init__(self, rewards: Rewards, costs: Floats) -> None:
+        self._rewards, self._costs = rewards, costs
+        self.typical_cost = float(costs.mean())
+        self.spread = math.hypot(float(np.median(rewards.spread)), float(np.std(rewards.mean)))
+
+    def rule(self, cost_scale: float) -> Rule:
+        return rule_at(self._rewards, self._costs, cost_scale)
+
+    def net(self, rule: Rule) -> float:
+        return expected_net(self._rewards, rule)
 
 
 def _solution(
     boxes: tuple[Box, ...], rewards: Rewards, stop_early: Rule, go_on: Rule, probability: float, *, slack: bool = False
 ) -> Solution:
-    """Mix the two rules. Both are optimal at the same cost_scale (to MIX_LOSS), so they share their expected net."""
+    """Mix the two rules. Both are optimal at the same cost_scale (to a rounding), so they share their expected net."""
     spend = (1.0 - probability) * stop_early.spend + probability * go_on.spend
     return Solution(
         boxes=boxes,
@@ -254,89 +245,11 @@ def _solution(
     )
 
 
-# The budget ----------------------------------------------------------------------------------------------------------
-
-
 def _solve_budget(boxes: tuple[Box, ...], rewards: Rewards, costs: Floats, budget: float) -> Solution:
-    full = rule_at(rewards, costs, 0.0)
+    problem = _Ordinary(rewards, costs)
+    full = problem.rule(0.0)
     if full.spend <= budget:
         return _solution(boxes, rewards, full, full, 0.0, slack=True)
-    dear, cheap = _BudgetSearch(rewards, costs, budget, full).run()
+    dear, cheap = BudgetSearch(problem, budget, full).run()
     gap = dear.spend - cheap.spend
     return _solution(boxes, rewards, cheap, dear, (budget - cheap.spend) / gap if gap > 0 else 0.0)
-
-
-class _BudgetSearch:
-    """Narrows down the cost_scale at which the spend passes the budget, to a rule on either side of it.
-
-    The search runs over t with cost_scale = unit * h(-t): for Gaussian prizes t is how many standard deviations a
-    prize must be above its mean to end the game, so that the spend is a smooth function of t although the
-    cost_scale may be 1e-2 or 1e-200.
-    """
-
-    def __init__(self, rewards: Rewards, costs: Floats, budget: float, full: Rule) -> None:
-        self._rewards, self._costs, self._budget = rewards, costs, budget
-        self._cost = float(costs.mean())
-        spread = math.hypot(float(np.median(rewards.spread)), float(np.std(rewards.mean))) or 1.0
-        self._log_unit = math.log(spread / self._cost)
-        self._dear, self._cheap = [full], list[Rule]()  # rules seen that spend more than the budget, and the others
-        self._rules: dict[float, Rule] = {}  # by t; Brent's method asks again for the ends it is given
-
-    def run(self) -> tuple[Rule, Rule]:
-        """The closest two rules: one that spends more than the budget, one that does not."""
-        t = float(stats.norm.isf(min(0.5, self._cost / self._budget)))
-        direction = step = -1.0 if self._excess(t) > 0 else 1.0
-        while direction * self._excess(t := t + step) < 0 and self._log_cost_scale(t) > -650.0:
-            step *= 2.0
-        # Where even the smallest cost_scale in reach spends too little, the rule for 0 is the other side. Nothing lies
-        # between the two, and one that has underflowed to 0 is no other.
-        for _ in range(MOST_TURNS if self._closest()[0].cost_scale > 0.0 else 0):
-            if self._done():
-                break
-            optimize.brentq(self._excess, *sorted(map(self._t, self._closest())), maxiter=8, disp=False)
-            if not self._done() and self._is_jump():
-                self._try_crossing()
-        return self._closest()
-
-    def _is_jump(self) -> bool:
-        """Whether the two sides still differ by much: values, which take as long as ten rules, are worth knowing."""
-        dear, cheap = self._closest()
-        return dear.spend - cheap.spend > JUMP * self._budget
-
-    def _try_crossing(self) -> None:
-        """Go to where the two rules earn the same net, if their values say where that is.
-
-        Brent's method finds a root of a smooth spend in a few steps but a jump only by halving, fifty times. At a jump
-        the two rules stay what they are on either side of it, and their nets are straight lines in the cost_scale.
-        """
-        dear, cheap = self._closest()
-        values = [expected_net(self._rewards, rule) + rule.cost_scale * rule.spend for rule in (dear, cheap)]
-        crossing = (values[0] - values[1]) / (dear.spend - cheap.spend)
-        for side in (1.0 - CROSSING_ERROR, 1.0 + CROSSING_ERROR):
-            if dear.cost_scale < side * crossing < cheap.cost_scale:
-                self._excess(-float(inverse_log_h(math.log(side * crossing) - self._log_unit)))
-
-    def _closest(self) -> tuple[Rule, Rule]:
-        return max(self._dear, key=lambda rule: rule.cost_scale), min(self._cheap, key=lambda rule: rule.cost_scale)
-
-    def _log_cost_scale(self, t: float) -> float:
-        return self._log_unit + float(log_h(-t))
-
-    def _t(self, rule: Rule) -> float:
-        return next(t for t, known in self._rules.items() if known is rule)
-
-    def _excess(self, t: float) -> float:
-        """log(spend / budget), or 0 to end the search."""
-        if t not in self._rules:
-            rule = rule_at(self._rewards, self._costs, math.exp(self._log_cost_scale(t)))
-            (self._dear if rule.spend > self._budget else self._cheap).append(rule)
-            self._rules[t] = rule
-        rule = self._rules[t]
-        return 0.0 if self._done() else math.log(rule.spend / self._budget)
-
-    def _done(self) -> bool:
-        if not self._cheap:
-            return False
-        dear, cheap = self._closest()
-        loss = (cheap.cost_scale - dear.cost_scale) * (dear.spend - cheap.spend)
-        return loss <= MIX_LOSS * cheap.cost_scale * self._budget

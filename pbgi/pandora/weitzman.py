@@ -31,7 +31,7 @@ def rule_at(rewards: Rewards, costs: Floats, cost_scale: float) -> Rule:
     are opened in the order of their indices at a small cost.
     """
     if cost_scale > 0:
-        indices = _snap(rewards.index(cost_scale * costs), rewards.corners)
+        indices = snap(rewards.index(cost_scale * costs), rewards.corners)
         order = np.argsort(-indices, kind="stable")
     else:
         with np.errstate(over="ignore"):  # of costs that are next to nothing
@@ -48,7 +48,7 @@ def _spend(rewards: Rewards, costs: Floats, indices: Floats, order: Ints) -> flo
     return float(costs[order] @ np.exp(log_opened))
 
 
-def _snap(indices: Floats, corners: Floats) -> Floats:
+def snap(indices: Floats, corners: Floats) -> Floats:
     """Make indices equal that differ by rounding only, from each other or from a possible prize.
 
     Whether a tie is a tie decides what is spent (not the net value), so it must not hang on the last bit.

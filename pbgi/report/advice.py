@@ -6,13 +6,13 @@ Every function looks for one thing and says nothing where it finds nothing. All 
 import math
 from collections.abc import Iterator
 
-from pbgi.history import Trial
+from pbgi.display.wording import number, plural, text
+from pbgi.history import Trial, TrialState
 from pbgi.parameter import Categorical
 from pbgi.report.course import Course
 from pbgi.report.regions import Region, regions_of
 from pbgi.report.subject import Subject
 from pbgi.report.wording import amount, share
-from pbgi.wording import number, plural, text
 
 # A best value so close to the end of a parameter's range may lie beyond it.
 AT_BOUND = 0.02
@@ -36,7 +36,7 @@ def standing(subject: Subject) -> list[str]:
 
 def what_to_try(subject: Subject) -> list[str]:
     """What to try next."""
-    looks = (_no_value, _more_budget, _bounds, _failures, _dear_regions, _stale)
+    looks = (_no_value, _all_equal, _more_budget, _bounds, _failures, _dear_regions, _stale)
     said = [sentence for look in looks for sentence in look(subject)]
     return said or ["Nothing stands out: the best point is inside the space, and no region wastes money or fails."]
 
@@ -78,7 +78,7 @@ def _best_word(subject: Subject) -> str:
 
 def _spent(subject: Subject) -> Iterator[str]:
     states = [subject.state_of(trial) for trial in subject.trials]
-    named = ("complete", "failed", "pruned", "interrupted", "running")
+    named = ("complete", "failed", "pruned", "stopped", "interrupted", "running")
     counts = [f"{states.count(s)} {s}" for s in named if s in states]
     yield f"{plural(len(states), 'trial')}: {', '.join(counts)}." if counts else "There are no trials yet."
     if subject.budget is not None:
@@ -88,6 +88,8 @@ def _spent(subject: Subject) -> Iterator[str]:
         yield f"Spent {amount(subject.spent, subject.unit)} of {of}{held}."
     elif subject.spent > 0.0:
         yield f"Spent {amount(subject.spent, subject.unit)}; there is no budget."
+    if saved := _saved(subject):
+        yield f"Trials that were stopped early would have cost {amount(saved, subject.unit)} more."
     if subject.spent > 0.0 and (lost := _lost(subject)) > 0.0:
         yield f"Trials without a value cost {amount(lost, subject.unit)} of that ({share(lost / subject.spent)})."
 
@@ -98,6 +100,12 @@ def _ended(subject: Subject) -> Iterator[str]:
         yield f"Why it ended: {text(reason.message)}."
     elif subject.trials:
         yield "No rule has ended it: it goes on, or was interrupted."
+
+
+def _saved(subject: Subject) -> float:
+    """What was expected of stopped trials and not spent."""
+    stopped = [trial for trial in subject.trials if trial.state is TrialState.STOPPED]
+    return math.fsum(max((trial.predicted_cost or 0.0) - trial.charged, 0.0) for trial in stopped)
 
 
 def _lost(subject: Subject) -> float:
@@ -115,11 +123,22 @@ def _no_value(subject: Subject) -> Iterator[str]:
         yield "Find out why no trial gives a value before spending more."
 
 
+def _all_equal(subject: Subject) -> Iterator[str]:
+    if _is_flat(subject):
+        n = len(subject.completed)
+        yield f"All {n} values are equal: either the parameters do not matter, or the program does not use them."
+
+
+def _is_flat(subject: Subject) -> bool:
+    """Whether there are several values, and no difference between them: then none of them is the best."""
+    return len(subject.completed) > 2 and len({trial.value for trial in subject.completed}) == 1
+
+
 def _more_budget(subject: Subject) -> Iterator[str]:
     found, best = subject.outlook, subject.best
-    if found is None or best is None or best.value is None:
+    if found is None or best is None or best.value is None or _is_flat(subject):
         return
-    left = subject.remaining or 0.0
+    left = subject.spendable
     extra = left if left >= found.extra[1] else float(found.extra[-1])
     reached = float(found.expected[min(int(sum(found.extra < extra * (1 - 1e-9))), len(found.extra) - 1)])
     values = [trial.value or 0.0 for trial in subject.completed]
@@ -197,7 +216,7 @@ def _dear_regions(subject: Subject) -> Iterator[str]:
 
 
 def _stale(subject: Subject) -> Iterator[str]:
-    if subject.best is None or subject.spent <= 0.0 or len(subject.completed) < FEWEST_TRIALS:
+    if _is_flat(subject) or subject.best is None or subject.spent <= 0.0 or len(subject.completed) < FEWEST_TRIALS:
         return
     since = subject.spent - Course.of(subject).until[subject.best.number]
     if since > STALE * subject.spent:

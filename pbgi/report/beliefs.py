@@ -89,13 +89,13 @@ def beliefs_of(
     if optimizer.best is None or not optimizer.space.dimension:
         return None
     along, spread = _along(optimizer), _spread(optimizer, sign)
-    points = optimizer.space.from_unit_many(np.concatenate([*along, spread]))
+    points = optimizer.space.from_unit_many(np.concatenate([*along.values(), spread]))
     try:
         found = optimizer.predict(points)
     except InvalidInputError:
         return None
     slices, start = [], 0
-    for name, X in zip(optimizer.space.coordinates, along, strict=True):
+    for name, X in along.items():
         part = slice(start, start + len(X))
         values = tuple(in_words(_varying(optimizer, point))[name] for point in points[part])
         slices.append(Slice(name, values, found.median[part], found.low[part], found.high[part], found.cost[part]))
@@ -112,16 +112,21 @@ def beliefs_of(
     )
 
 
-def _along(optimizer: Optimizer) -> list[Floats]:
-    """Per coordinate the points (k, d) on the line through the best point; each level once."""
+def _along(optimizer: Optimizer) -> dict[str, Floats]:
+    """For each parameter of the best point that varies the points (k, d) on the line through it; each level once.
+
+    Where another value lets other parameters exist, these are in the middle of their ranges.
+    """
     space, best = optimizer.space, optimizer.best
-    center = space.to_unit({} if best is None else best.params)
-    lines = []
-    for j, grid in enumerate(space.grids):
+    params = {} if best is None else best.params
+    center, lines = space.to_unit(params), {}
+    for j, (name, grid) in enumerate(zip(space.coordinates, space.grids, strict=True)):
+        if name not in params:
+            continue
         all_levels = grid is not None and (len(grid) <= N_ALONG or space.categorical[j])
         line = np.tile(center, (len(grid) if all_levels and grid is not None else N_ALONG, 1))
         line[:, j] = grid if all_levels else np.linspace(0.0, 1.0, N_ALONG)
-        lines.append(np.unique(space.snap(line), axis=0))
+        lines[name] = np.unique(space.snap(line), axis=0)
     return lines
 
 
@@ -141,4 +146,4 @@ def _length_scales(optimizer: Optimizer) -> Floats:
 
 
 def _varying(optimizer: Optimizer, point: Mapping[str, Value]) -> dict[str, Value]:
-    return {name: point[name] for name in optimizer.space.coordinates}
+    return {name: point[name] for name in optimizer.space.coordinates if name in point}

@@ -5,16 +5,17 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from pbgi.display.wording import number
 from pbgi.report.course import Course, is_wide
 from pbgi.report.outlook import Outlook
-from pbgi.report.palette import BLUE, GREEN, GREY, VERMILLION
-from pbgi.report.style import NothingToShowError, around, faint, figure, log_axis, upright_line
+from pbgi.report.palette import BLUE, GREEN, GREY, PURPLE, VERMILLION
+from pbgi.report.style import NothingToShowError, around, faint, figure, log_axis, mark_beyond, upright_line
 from pbgi.report.subject import Subject
 from pbgi.report.wording import amount, label, with_unit
-from pbgi.wording import number
 
 BEST_VALUE = "Best value against cost"
 OUTLOOK = "What more budget is expected to buy"
+STRIP = 0.07  # of the height, for trials without a value
 WORTH_SHOWING = 0.02  # of a budget, that something is left of it
 
 
@@ -37,7 +38,9 @@ def draw_best(subject: Subject) -> go.Figure:
     ends = (subject.budget or 0.0) if not course.counts_trials else 0.0
     made.update_xaxes(range=[0.0, 1.03 * max(course.end, ends)])
     shown = y if forecast is None else [*y, *forecast.expected, *forecast.high]
-    _scale(made, subject, np.array(shown))
+    _add_recommended(made, subject, course)
+    _scale(made, subject, course, np.array(shown))
+    _add_without_value(made, subject, course)
     return made
 
 
@@ -57,7 +60,7 @@ def draw_outlook(subject: Subject) -> go.Figure:
         hoverinfo="skip",
     )
     _add_outlook(made, found, 0.0, "expected best value")
-    end, left = float(found.extra[-1]), subject.remaining or 0.0
+    end, left = float(found.extra[-1]), subject.spendable
     if left >= WORTH_SHOWING * end:
         # Away from the best value so far, which the curve leaves upwards or downwards.
         at_top = subject.direction == "maximize"
@@ -78,11 +81,15 @@ def _add_trials(made: go.Figure, subject: Subject, course: Course) -> None:
         hovertext=hover,
         hoverinfo="text",
     )
+
+
+def _add_without_value(made: go.Figure, subject: Subject, course: Course) -> None:
+    """Trials that cost something and have no value, in a strip of their own below the values."""
     failed = [t for t in subject.trials if t.value is None and t.charged > 0.0]
     if failed and not course.counts_trials:
         made.add_scatter(
             x=[course.until[trial.number] for trial in failed],
-            y=[0.03] * len(failed),
+            y=[0.0] * len(failed),
             yaxis="y2",
             mode="markers",
             name="trial without a value",
@@ -90,8 +97,35 @@ def _add_trials(made: go.Figure, subject: Subject, course: Course) -> None:
             hovertext=[f"trial {t.number}: {subject.state_of(t)}, cost {number(t.charged)}" for t in failed],
             hoverinfo="text",
         )
-        # An axis of their own, at the foot of the figure: they have no value to be drawn at.
-        made.update_layout(yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True})
+        strip = {"domain": [0.0, STRIP], "range": [-1, 1], "tickvals": [0], "ticktext": ["none"], "fixedrange": True}
+        made.update_layout(
+            yaxis_domain=[1.7 * STRIP, 1.0],
+            yaxis2={**strip, "showgrid": False, "zeroline": False, "automargin": True},
+            xaxis_anchor="y2",
+        )
+
+
+def _add_recommended(made: go.Figure, subject: Subject, course: Course) -> None:
+    """The recommended trial with what is believed of its value, where it is not the one with the best value."""
+    chosen, best = subject.recommended, subject.best
+    if chosen is None or best is None or chosen.trial.number == best.number:
+        return
+    made.add_scatter(
+        x=[course.until[chosen.trial.number]],
+        y=[chosen.median],
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": [chosen.high - chosen.median],
+            "arrayminus": [chosen.median - chosen.low],
+            "color": PURPLE,
+        },
+        mode="markers",
+        name="recommended, 80 % interval without noise",
+        marker={"color": PURPLE, "symbol": "star", "size": 13},
+        hovertext=[f"trial {chosen.trial.number}: about {number(chosen.median)} without noise"],
+        hoverinfo="text",
+    )
 
 
 def _add_outlook(made: go.Figure, found: Outlook, start: float, words: str) -> None:
@@ -119,7 +153,7 @@ def _add_outlook(made: go.Figure, found: Outlook, start: float, words: str) -> N
 
 def _forecast(subject: Subject, course: Course) -> Outlook | None:
     """The outlook as far as the budget goes; None if there is no budget or nothing is left of it."""
-    left, found = subject.remaining, subject.outlook
+    left, found = subject.spendable, subject.outlook
     if found is None or not left or left < WORTH_SHOWING * (subject.budget or 0.0) or course.counts_trials:
         return None
     extra = np.linspace(0.0, left, len(found.extra))
@@ -127,13 +161,16 @@ def _forecast(subject: Subject, course: Course) -> Outlook | None:
     return Outlook(extra, expected, low, high, found.n_boxes)
 
 
-def _scale(made: go.Figure, subject: Subject, shown: Any) -> None:
+def _scale(made: go.Figure, subject: Subject, course: Course, shown: Any) -> None:
     """A logarithmic axis where values ask for it; else one that a few wild trials cannot flatten."""
     values = np.array([trial.value for trial in subject.completed], dtype=np.float64)
     if is_wide(np.concatenate([values, shown])):
-        made.update_yaxes(**log_axis(np.concatenate([values, shown])))
+        made.update_layout(yaxis=log_axis(np.concatenate([values, shown])))
     else:
-        made.update_yaxes(range=around(shown, outliers=values))
+        within = around(shown, outliers=values)
+        made.update_layout(yaxis_range=within)
+        x = [course.until[trial.number] for trial in subject.completed]
+        mark_beyond(made, x, values.tolist(), within, [_hover(subject, trial) for trial in subject.completed])
 
 
 def _hover(subject: Subject, trial: Any) -> str:

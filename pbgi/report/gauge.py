@@ -5,15 +5,15 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from pbgi.display.wording import number
 from pbgi.history import Trial
 from pbgi.notes import COST_SCALE as COST_SCALE_NOTE
 from pbgi.notes import INDEX, WORTH_INDEX
 from pbgi.report.course import Course
 from pbgi.report.palette import BLUE, GREEN, VERMILLION
-from pbgi.report.style import NothingToShowError, around, figure, log_axis, upright_line
+from pbgi.report.style import NothingToShowError, around, figure, log_axis, mark_beyond, upright_line
 from pbgi.report.subject import Subject
 from pbgi.report.wording import label
-from pbgi.wording import number
 
 GAUGE = "Stop gauge: is the next trial worth its price?"
 COST_SCALE = "Exchange rate between value and cost"
@@ -88,9 +88,13 @@ def draw_gauge(subject: Subject) -> go.Figure:
             marker={"color": VERMILLION, "symbol": "x", "size": 10},
             hoverinfo="skip",
         )
-        upright_line(made, below[0].x, "no longer worth it", end=course.end, color=VERMILLION)
+        at_top = subject.direction == "maximize"  # the lines meet at the other end
+        upright_line(made, below[0].x, "no longer worth it", end=course.end, color=VERMILLION, at_top=at_top)
     made.update_xaxes(range=[0.0, 1.03 * course.end])
-    made.update_yaxes(range=around(y, outliers=[reading.index for reading in found]))
+    indices = [reading.index for reading in found]
+    within = around(y, outliers=indices)
+    made.update_yaxes(range=within)
+    mark_beyond(made, [r.x for r in found], indices, within, [f"index {number(r.index)}{_beside(r)}" for r in found])
     return made
 
 
@@ -116,7 +120,6 @@ def draw_cost_scale(subject: Subject) -> go.Figure:
         hovertext=[f"trial {t.number}: {number(r)}" for t, r in zip(noted, rates, strict=True)],
         hoverinfo="text",
     )
-    made.update_layout(showlegend=True)
     made.update_xaxes(range=[0.0, 1.03 * course.end])
     made.update_yaxes(**log_axis(rates))
     return made

@@ -22,16 +22,17 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from pbgi import __version__
+from pbgi.display.wording import number, text
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial
 from pbgi.report.advice import standing, what_to_try
 from pbgi.report.plots import Plot, drawn_plots
 from pbgi.report.source import Source, subject_of
 from pbgi.report.subject import Subject
-from pbgi.wording import number, text
 
 MOST_ROWS, LONG = 2000, 30
-TITLE_HEIGHT = 40
+NUMBERS = (0, 2, 3, 4)  # columns of the table of trials: its number, value, cost and predicted cost
+TITLE_HEIGHT = 26  # what is left above a figure is for its tools
 WIDE_FROM = 2  # panels beside each other are too narrow for a phone: such a figure is moved sideways there
 
 
@@ -180,7 +181,8 @@ def _trials(subject: Subject) -> str:
         return ""
     names = list(dict.fromkeys(name for trial in shown for name in trial.params))
     heads = ["trial", "state", text(subject.value_name), "cost", "predicted", *names, "message"]
-    head = "".join(f"<th scope=col>{_escaped(name)}</th>" for name in heads)
+    kinds = (" class=number" if i in NUMBERS else "" for i in range(len(heads)))
+    head = "".join(f"<th scope=col{kind}>{_escaped(name)}</th>" for name, kind in zip(heads, kinds, strict=True))
     body = "".join(_row(subject, trial, names) for trial in shown)
     shortened = "" if len(shown) == len(subject.trials) else f" The latest {len(shown):,} of {len(subject.trials):,}."
     unit = f" Costs are in {_escaped(subject.unit)}." if subject.unit else ""
@@ -191,7 +193,8 @@ def _trials(subject: Subject) -> str:
 
 def _row(subject: Subject, trial: Trial, names: list[str]) -> str:
     state = subject.state_of(trial) + (", known before" if trial.external else "")
-    is_best = subject.best is not None and trial.number == subject.best.number
+    distinction = _distinction(subject, trial)
+    state += f", {distinction}" if distinction else ""
     paid = None if subject.state_of(trial) == "running" else trial.charged
     numbers = [None if x is None else number(x, 6) for x in (trial.value, paid, trial.predicted_cost)]
     cells = [
@@ -200,7 +203,15 @@ def _row(subject: Subject, trial: Trial, names: list[str]) -> str:
         *(_cell(trial.params.get(name, "")) for name in names),
         _cell(trial.message or ""),
     ]
-    return f'<tr class="{"best" if is_best else subject.state_of(trial)}">{"".join(cells)}</tr>'
+    return f'<tr class="{distinction or subject.state_of(trial)}">{"".join(cells)}</tr>'
+
+
+def _distinction(subject: Subject, trial: Trial) -> str:
+    """Whether it is the best trial, or the recommended one where that is another."""
+    if subject.best is not None and trial.number == subject.best.number:
+        return "best"
+    chosen = subject.recommended
+    return "recommended" if chosen is not None and chosen.trial.number == trial.number else ""
 
 
 def _cell(value: object) -> str:

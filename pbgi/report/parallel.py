@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from pbgi.display.wording import number
 from pbgi.history import Trial
 from pbgi.parameter import Categorical, levels_of
 from pbgi.report.palette import BLUE, GREEN, GREY, VERMILLION
-from pbgi.report.style import EDGE, NothingToShowError, dressed
+from pbgi.report.style import BEHIND, EDGE, NothingToShowError, dressed
 from pbgi.report.subject import Subject
 from pbgi.report.wording import labels
-from pbgi.wording import number
 
 PARALLEL = "All trials: value per cost"
 N_STRENGTHS = 5
 MOST_PARAMETERS, MOST_TICKS = 14, 10
+CROWD = 50  # lines
 
 
 def value_per_cost(subject: Subject) -> dict[int, float]:
@@ -38,8 +39,9 @@ def value_per_cost(subject: Subject) -> dict[int, float]:
 
 
 def draw_parallel(subject: Subject) -> go.Figure:
-    """Lines in a few strengths; failures dotted, the best trial on top."""
-    names = list(subject.parameters)[:MOST_PARAMETERS]
+    """Lines in a few strengths; failures dotted, the best trial on top. Of trials with the parameters that it has."""
+    best_has = subject.parameters if subject.best is None else subject.best.params
+    names = [name for name in subject.parameters if name in best_has][:MOST_PARAMETERS]
     ended = [t for t in subject.trials if t.value is not None or subject.state_of(t) != "running"]
     inside = [{t.number for t in subject.coordinates(name, ended)[0]} for name in names]
     drawn = [t for t in ended if all(t.number in some for some in inside)]
@@ -48,15 +50,15 @@ def draw_parallel(subject: Subject) -> go.Figure:
     made = dressed(go.Figure(), PARALLEL, 460)
     heights = _heights(subject, names, drawn)
     per_cost = value_per_cost(subject)
+    crowd = min(1.0, math.sqrt(CROWD / len(drawn)))  # many lines are fainter, so that they can be told apart
     for strength, trials in _by_strength([t for t in drawn if t.value is not None], per_cost):
         share = strength / (N_STRENGTHS - 1)
         line = {"color": _mixed(share), "width": 1.0 + 1.2 * share}
         words = {0: "little value per cost", N_STRENGTHS - 1: "most value per cost"}.get(strength)
-        _add_lines(made, subject, trials, heights, words, line, 0.3 + 0.6 * share)
+        _add_lines(made, subject, trials, heights, words, line, (0.3 + 0.6 * share) * crowd)
     failed = [t for t in drawn if t.value is None]
-    _add_lines(
-        made, subject, failed, heights, "without a value", {"color": VERMILLION, "dash": "dot", "width": 1.5}, 0.8
-    )
+    dotted = {"color": VERMILLION, "dash": "dot", "width": 1.5}
+    _add_lines(made, subject, failed, heights, "without a value", dotted, 0.8 * crowd)
     best = [t for t in drawn if subject.best is not None and t.number == subject.best.number]
     _add_lines(made, subject, best, heights, "best trial", {"color": GREEN, "width": 4}, 1.0)
     _add_axes(made, subject, names)
@@ -129,7 +131,14 @@ def _add_axes(made: go.Figure, subject: Subject, names: list[str]) -> None:
             words = [number(float(value), 3) for value in parameter.from_unit(units)]
         for height, word in zip(units, words, strict=True):
             made.add_annotation(
-                x=i, y=float(height), text=word, showarrow=False, xanchor="left", xshift=3, font_size=11
+                x=i,
+                y=float(height),
+                text=word,
+                showarrow=False,
+                bgcolor=BEHIND,
+                xanchor="left",
+                xshift=3,
+                font_size=11,
             )
     ticks = {"tickvals": list(range(len(names))), "ticktext": labels(names, 16), "range": [-0.1, len(names) - 0.55]}
     made.update_xaxes(**ticks, showgrid=False, showline=False)

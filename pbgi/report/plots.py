@@ -10,7 +10,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from pbgi.report import best_value, gauge, parallel, slices, spending
+from pbgi.report import best_value, gauge, importance, parallel, slices, spending
 from pbgi.report.source import Source, subject_of
 from pbgi.report.style import NothingToShowError, blank
 from pbgi.report.subject import Subject
@@ -34,8 +34,9 @@ class Plot:
 BEST_VALUE = Plot(
     best_value.BEST_VALUE,
     best_value.draw_best,
-    "Each dot is a trial, placed where its cost was paid; the line is the best value so far. Where budget is left, the "
-    "dashed line forecasts the rest.",
+    "Each dot is a trial, placed where its cost was paid; the line is the best value so far. Trials without a value "
+    "are in the strip below, values far off are triangles at the edge. Where budget is left, the dashed line forecasts "
+    "the rest.",
 )
 OUTLOOK = Plot(
     best_value.OUTLOOK,
@@ -59,13 +60,19 @@ GAUGE = Plot(
     gauge.GAUGE,
     gauge.draw_gauge,
     "The index is the sure value that the most promising trial is worth as much as, its price counted. While it is "
-    "better than the best value, going on pays; a cross marks where it is not.",
+    "better than the best value, going on pays; a cross marks where it is not. Triangles are beyond the axis.",
 )
 COST_SCALE = Plot(
     gauge.COST_SCALE,
     gauge.draw_cost_scale,
     "How much of the objective a unit of cost counts as. It falls whenever nothing is worth its price any more, and "
     "the search goes on for smaller gains.",
+)
+IMPORTANCE = Plot(
+    importance.IMPORTANCE,
+    importance.draw_importance,
+    "Of all that values would vary over the space, how much a parameter makes by itself, as the model believes; the "
+    "line is an 80 % interval. What parameters make together, and what is not known, belongs to none of them.",
 )
 SLICES = Plot(
     slices.SLICES,
@@ -79,7 +86,7 @@ PARALLEL = Plot(
     "A line per trial. The bluer it is, the more it was better than the median trial, per cost; dotted lines gave no "
     "value.",
 )
-PLOTS = (BEST_VALUE, OUTLOOK, SPENDING, COSTS, GAUGE, COST_SCALE, SLICES, PARALLEL)
+PLOTS = (BEST_VALUE, OUTLOOK, SPENDING, COSTS, GAUGE, COST_SCALE, IMPORTANCE, SLICES, PARALLEL)
 
 
 def figures(source: Source, *, unit: str = "") -> dict[str, go.Figure]:
@@ -129,6 +136,11 @@ def plot_stop_gauge(source: Source, *, unit: str = "") -> go.Figure:
 def plot_cost_scale(source: Source, *, unit: str = "") -> go.Figure:
     """The exchange rate between value and cost over the run."""
     return _drawn(COST_SCALE, source, unit)
+
+
+def plot_importance(source: Source, *, unit: str = "") -> go.Figure:
+    """How much of what the objective does goes with each parameter."""
+    return _drawn(IMPORTANCE, source, unit)
 
 
 def plot_slices(source: Source, *, unit: str = "") -> go.Figure:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbgi.arrays import Floats
+from pbgi.display.wording import number, text
 from pbgi.history import Trial
 from pbgi.parameter import Categorical, Parameter, levels_of
 from pbgi.report.subject import Subject
-from pbgi.wording import number, text
 
 N_PIECES, MOST_LEVELS, MOST_CHOICES = 6, 8, 10
 # Away from the border between two pieces, so that no level is taken for one of both.

@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pbgi.arrays import Floats
+from pbgi.display.wording import number
 from pbgi.index import gittins_index
 from pbgi.parameter import Categorical
 from pbgi.report.beliefs import Slice, hope
@@ -15,7 +16,6 @@ from pbgi.report.palette import BLUE, GREEN, GREY, PURPLE
 from pbgi.report.style import NothingToShowError, around, faint, log_axis, panels
 from pbgi.report.subject import Subject
 from pbgi.report.wording import label, labels, with_unit
-from pbgi.wording import number
 
 SLICES = "Slices of the model through the best point"
 MOST_PARAMETERS = 12

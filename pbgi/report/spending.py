@@ -5,13 +5,13 @@ import math
 import numpy as np
 import plotly.graph_objects as go
 
+from pbgi.display.wording import number
 from pbgi.history import Trial
 from pbgi.report.palette import BLUE, GREY, VERMILLION
 from pbgi.report.regions import Region, regions_of
 from pbgi.report.style import STATE_COLORS, STATE_PATTERNS, NothingToShowError, faint, figure, log_axis, panels
 from pbgi.report.subject import Subject
 from pbgi.report.wording import amount, label, labels, with_unit
-from pbgi.wording import number
 
 SPENDING = "Where the money went"
 COSTS = "Predicted cost against paid"
@@ -51,6 +51,7 @@ def _add_bars(
     made.add_bar(
         y=labels([region.words for region in regions], most=18),
         x=paid,
+        width=min(0.75, 0.25 * len(regions)),  # a bar alone is no wall
         orientation="h",
         name=f"{state} (held)" if state == "running" else state,
         legendgroup=state,
@@ -90,7 +91,7 @@ def draw_costs(subject: Subject) -> go.Figure:
         x=[low, high],
         y=[low, high],
         mode="lines",
-        name=f"as predicted; half of {len(both)} trials within a factor of {number(ratio, 3)}",
+        name=f"as predicted; half within \N{MULTIPLICATION SIGN}{number(ratio, 3)}",
         line={"color": GREY, "dash": "dash", "width": 1.5},
         hoverinfo="skip",
     )

@@ -16,6 +16,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState as StudyState
 
+from pbgi.display.wording import text
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial
 from pbgi.integrations.optuna import PBGISampler
@@ -32,7 +33,6 @@ from pbgi.study.ledger import Account, Ledger, ledger_of
 from pbgi.study.settings import StudySettings
 from pbgi.study.spaces import Axis, SearchSpace
 from pbgi.study.storage import trials_of
-from pbgi.wording import text
 
 # Fitting a model to more trials than this, for a study that has none yet, would take minutes.
 MOST_FITTED = 600
@@ -59,7 +59,7 @@ def subject_of_study(study: Study, *, unit: str = "", name: str = "") -> Subject
         raise InvalidInputError(f"{rule}; got {len(study.directions)} directions")
     told, trials, direction = _told(study), trials_of(study), study.direction.name.lower()
     sampler = study.sampler if isinstance(study.sampler, PBGISampler) else None
-    ledger = _without_refused(ledger_of(trials) if sampler is None else sampler.ledger(trials))
+    ledger = _without_refused(ledger_of(trials) if sampler is None else sampler.ledger(study, trials))
     search_space = _search_space(study.study_name, trials)
     words = {axis_name: _words(axis) for axis_name, axis in search_space.axes.items()}
     optimizer, numbers = _optimizer(told.settings, search_space, direction, ledger)

@@ -12,15 +12,25 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from pbgi.arrays import Floats
+from pbgi.display.wording import number
 from pbgi.report.palette import BLUE, GREEN, GREY, PURPLE, VERMILLION, WEB_FONT
 from pbgi.report.subject import PRUNED
-from pbgi.wording import number
 
 TEXT, GRID, EDGE = "#767676", "rgba(128,128,128,0.22)", "rgba(128,128,128,0.55)"
-STATE_COLORS = {"complete": BLUE, "failed": VERMILLION, PRUNED: PURPLE, "interrupted": GREEN, "running": GREY}
-STATE_PATTERNS = {"complete": "", "failed": "x", PRUNED: "/", "interrupted": "-", "running": "."}
+STATE_COLORS = {
+    "complete": BLUE,
+    "failed": VERMILLION,
+    PRUNED: PURPLE,
+    "stopped": PURPLE,
+    "interrupted": GREEN,
+    "running": GREY,
+}
+STATE_PATTERNS = {"complete": "", "failed": "x", PRUNED: "/", "stopped": "/", "interrupted": "-", "running": "."}
+BEHIND = "rgba(255,255,255,0.72)"  # words that lines may cross; on the page in the color of its paper
 HEIGHT = 420
-ABOVE, BELOW, GAP = 96, 56, 64  # pixels
+ABOVE, BELOW, GAP = 56, 96, 64  # pixels
+NAMES = 18  # pixels above the panels, for their names
+LEGEND = 58  # pixels below the axes: ticks and a title are in between
 
 
 class NothingToShowError(Exception):
@@ -64,22 +74,23 @@ def panels(
         horizontal_spacing=between,
     )
     made.update_annotations(font_size=13)
-    dressed(made, title, round(inside) + ABOVE + BELOW)
-    made.update_layout(legend_y=1.0 + 26.0 / inside)  # above the names of the first panels
-    return made
+    return dressed(made, title, round(inside) + ABOVE + BELOW + NAMES, above=ABOVE + NAMES)
 
 
-def dressed(made: go.Figure, title: str, height: int = HEIGHT) -> go.Figure:
-    """The figure in our clothes."""
+def dressed(made: go.Figure, title: str, height: int = HEIGHT, above: int = ABOVE) -> go.Figure:
+    """The figure in our clothes: the title at the top, the legend below the axes, where it meets nothing else."""
+    below = -LEGEND / (height - above - BELOW)
     made.update_layout(
-        title={"text": title, "x": 0.0, "xref": "paper", "font_size": 17},
+        title={"text": title, "x": 0.0, "xref": "paper", "y": 1.0, "yref": "container", "yanchor": "top"},
+        title_font_size=17,
+        title_pad_t=14,
         height=height,
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         font={"family": WEB_FONT, "size": 13, "color": TEXT},
-        legend={"orientation": "h", "x": 0.0, "y": 1.0, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"},
+        legend={"orientation": "h", "x": 0.0, "y": below, "yanchor": "top", "bgcolor": "rgba(0,0,0,0)"},
         hoverlabel={"bgcolor": "#222222", "bordercolor": "#888888", "font": {"color": "#ffffff", "family": WEB_FONT}},
-        margin={"l": 64, "r": 24, "t": ABOVE, "b": BELOW},
+        margin={"l": 64, "r": 24, "t": above, "b": BELOW},
         hovermode="closest",
     )
     axis = {"gridcolor": GRID, "linecolor": EDGE, "zeroline": False, "automargin": True, "separatethousands": True}
@@ -121,11 +132,37 @@ def upright_line(made: go.Figure, x: float, words: str, *, end: float, color: st
         yref="paper",
         text=words,
         showarrow=False,
+        bgcolor=BEHIND,
         xanchor="left" if right else "right",
         yanchor="top" if at_top else "bottom",
         xshift=4 if right else -4,
         font_size=12,
     )
+
+
+def mark_beyond(
+    made: go.Figure, x: Sequence[float], y: Sequence[float], within: Sequence[float] | None, hover: Sequence[str]
+) -> None:
+    """Triangles at the edge of the axis for what lies beyond it, so that nothing is cut without a mark."""
+    if within is None:
+        return
+    low, high = within
+    margin = 0.02 * (high - low)
+    for beyond, edge, symbol in (
+        ([i for i, value in enumerate(y) if value > high], high - margin, "triangle-up"),
+        ([i for i, value in enumerate(y) if value < low], low + margin, "triangle-down"),
+    ):
+        if beyond:
+            made.add_scatter(
+                x=[x[i] for i in beyond],
+                y=[edge] * len(beyond),
+                mode="markers",
+                name="beyond the axis",
+                marker={"color": GREY, "symbol": symbol, "size": 10, "line": {"width": 1, "color": "#ffffff"}},
+                hovertext=[hover[i] for i in beyond],
+                hoverinfo="text",
+                cliponaxis=False,
+            )
 
 
 def around(*parts: Sequence[float] | Floats, outliers: Sequence[float] | Floats = ()) -> list[float] | None:

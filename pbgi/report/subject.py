@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from pbgi.arrays import Floats
-from pbgi.constraint import ConditionStatus, Constraints, is_feasible, statuses
+from pbgi.constraints.constraint import ConditionStatus, Constraints, is_feasible, statuses
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial, TrialState
+from pbgi.importance import Importance
 from pbgi.notes import COST_SCALE
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Parameter
@@ -28,6 +29,7 @@ from pbgi.settings import DIRECTIONS, Settings
 from pbgi.stopping import GittinsStop, StopReason, rules_of
 
 PRUNED = "pruned"
+NOTHING_MORE = ("BudgetSpent", "SpaceExhausted")  # reasons after which what is left buys nothing
 AT_LEAST = 0.5  # of what was spent, that is how far an outlook reaches
 
 
@@ -86,6 +88,19 @@ class Subject:
         return None if self.budget is None else max(self.budget - self.spent - self.reserved, 0.0)
 
     @cached_property
+    def spendable(self) -> float:
+        """What is left of the budget for more trials: nothing where the run ended because none fits or none is left."""
+        ended = self.stop_reason is not None and self.stop_reason.rule in NOTHING_MORE
+        return 0.0 if ended else self.remaining or 0.0
+
+    @cached_property
+    def importance(self) -> tuple[Importance, ...]:
+        """How much goes with each parameter; empty if there is nothing to ask, or all values are equal."""
+        if self.beliefs is None or self.optimizer is None or len({trial.value for trial in self.completed}) < 2:
+            return ()
+        return self.optimizer.importance()
+
+    @cached_property
     def completed(self) -> tuple[Trial, ...]:
         """Trials with a value."""
         return tuple(trial for trial in self.trials if trial.state is TrialState.COMPLETE)
@@ -141,7 +156,7 @@ class Subject:
         """What more budget is expected to buy: what is left of it, and at least half as much again as was spent."""
         if self.beliefs is None or self.best is None or self.best.value is None or self.spent <= 0.0:
             return None
-        horizon = max(self.remaining or 0.0, AT_LEAST * self.spent)
+        horizon = max(self.spendable, AT_LEAST * self.spent)
         return outlook_of(self.beliefs, self.best.value, self.sign, horizon)
 
     def state_of(self, trial: Trial) -> str:

@@ -7,7 +7,7 @@ as plain signs. What goes into the page itself is escaped there (`page.py`).
 
 from typing import Any
 
-from pbgi.wording import NO_BREAK, number, text
+from pbgi.display.wording import NO_BREAK, number, text
 
 MOST_LETTERS, MOST_OF_UNIT = 32, 12
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}

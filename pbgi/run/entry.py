@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ParamSpec
 
 from pbgi.checks import refuse_unknown_arguments, require_count, require_positive
-from pbgi.constraint import Constraints
+from pbgi.constraints.constraint import Constraints
 from pbgi.cost import Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.gp.config import GPConfig

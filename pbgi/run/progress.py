@@ -8,8 +8,8 @@ from typing import TextIO
 
 import numpy as np
 
+from pbgi.display.wording import number, plural, text
 from pbgi.optimizer import Optimizer
-from pbgi.wording import number, plural, text
 
 COLUMNS = 80
 RECENT = 10  # the latest trials say best what the next ones will cost: the search has gone where it pays

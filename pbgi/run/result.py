@@ -6,14 +6,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from pbgi.display.notebook import heading, params_table, sentence
+from pbgi.display.wording import number, plural, short
 from pbgi.errors import MissingPackageError
 from pbgi.history import Trial
-from pbgi.notebook import heading, params_table, sentence
 from pbgi.optimizer import Optimizer
 from pbgi.prediction import Recommendation
 from pbgi.serialization import Value
 from pbgi.stopping import StopReason
-from pbgi.wording import number, plural, short
 
 
 @dataclass(frozen=True, eq=False, repr=False)

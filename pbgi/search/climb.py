@@ -30,11 +30,11 @@ FIRST_STEP = 0.2  # largest coordinate of a step along the gradient when nothing
 GROWTH = 4.0  # after a step without curvature (convex, for a maximum) the next one is this much longer
 MAX_STRETCH = 10.0  # in one update, of the whole matrix; see `_DenseCurvature.learn`
 CURVATURE = 1e-8  # s'y must be this share of |s||y| for a step to be learnt from
-# A race (see `maximize_batch`) saves half of the evaluations and more. A stricter one, which compares earlier and more
-# often, takes a seventh fewer ticks and misses more maxima (`benchmarks/quality_search.py`).
+# A race (see `maximize_batch`) saves half of the evaluations and more. A stricter one, which compares more often or
+# trusts climbs less, takes up to a seventh fewer ticks and misses more maxima (`benchmarks/quality_search.py`).
 RACE_FROM = 4  # ticks before a climb may be abandoned: earlier its predictions are guesses
 RACE_EVERY = 2  # ticks between two comparisons of all climbs with each other
-HOPE = 2.0  # times its present gain a climb is trusted to rise
+HOPE = 1.5  # times its present gain a climb is trusted to rise
 NEAR = 0.03  # climbs this near (in each coordinate) to a better one are going to the same maximum
 TINY = 1e-300
 
@@ -78,18 +78,23 @@ class _DenseCurvature:
             self._any_fresh = bool(self._fresh.any())
         hy = np.matmul(self._h, y[:, :, None])[:, :, 0]
         yhy = np.vecdot(y, hy)
+        all_good = bool(good.all())
+        inverse = 1.0 / sy if all_good else good / np.where(good, sy, 1.0)
         # Where a step shows less curvature than expected, all directions are taken to be flatter (self-scaling,
         # upwards only): an eighth fewer evaluations at d = 8 and 16 than without. Downwards it takes half as many more.
-        stretch = np.minimum(np.fmax(sy * good / yhy, 1.0), MAX_STRETCH)  # 0 / 0 where a climb has not moved
+        stretch = sy / yhy if all_good else sy * good / yhy  # 0 / 0 where a climb has not moved
+        stretch = np.minimum(np.fmax(stretch, 1.0, out=stretch), MAX_STRETCH, out=stretch)
         # With H the stretched matrix, H + w s' + s w' is the BFGS update (eq. 6.17) multiplied out.
-        inverse = good / np.where(good, sy, 1.0)
         stretched = inverse * stretch
-        half = 0.5 * inverse * (1.0 + stretched * yhy)
-        pair = np.empty((len(s), 2, s.shape[1]))
-        pair[:, 0] = s
-        np.subtract(half[:, None] * s, stretched[:, None] * hy, out=pair[:, 1])
+        yhy *= stretched
+        yhy += 1.0
+        yhy *= 0.5 * inverse
+        hy *= stretched[:, None]
+        pair = np.empty((2, *s.shape))
+        pair[0] = s
+        np.subtract(np.multiply(yhy[:, None], s, out=pair[1]), hy, out=pair[1])
         self._h *= stretch[:, None, None]
-        self._h += np.matmul(pair.transpose(0, 2, 1), pair[:, ::-1])
+        self._h += np.matmul(pair.transpose(1, 2, 0), pair[::-1].transpose(1, 0, 2))
 
     def grow(self, rows: Bools) -> None:
         self._h[rows] *= GROWTH
@@ -138,8 +143,11 @@ class _LimitedCurvature:
 
 
 def _is_curved(s: Floats, y: Floats, sy: Floats) -> Bools:
-    curved: Bools = sy > CURVATURE * np.sqrt(np.vecdot(s, s) * np.vecdot(y, y))
-    return curved
+    least = np.vecdot(s, s)
+    least *= np.vecdot(y, y)
+    np.sqrt(least, out=least)
+    least *= CURVATURE
+    return np.asarray(sy > least)
 
 
 @dataclass
@@ -227,14 +235,15 @@ def maximize_batch(
             ended = _ended(climbs, proposal.promise, tolerance)
             if race and tick >= RACE_FROM and tick % RACE_EVERY == 0:
                 best = max(best, climbs.value.max())
-                ended |= _beaten(climbs, proposal.promise, (best - climbs.value) / unit)
-            going = np.flatnonzero(~ended)
-            if len(going) < len(ended):
+                beaten = _beaten(climbs, proposal.promise, (best - climbs.value) / unit)
+                ended = beaten if ended is None else ended | beaten
+            if ended is not None and ended.any():
+                going = np.flatnonzero(~ended)
                 X[climbs.row], values[climbs.row] = climbs.x, climbs.value
                 climbs.keep(going)
                 curvature.keep(going)
                 proposal = proposal.keep(going)
-            if not len(going):
+            if not len(climbs.row):
                 break
             _advance(climbs, curvature, f, unit, movable, proposal)
         X[climbs.row], values[climbs.row] = climbs.x, climbs.value
@@ -244,9 +253,14 @@ def maximize_batch(
 def _propose(climbs: _Climbs, curvature: _Curvature, movable: Bools | bool) -> _Proposal:
     """The quasi-Newton step of every climb, clipped to the cube."""
     x, grad = climbs.x, climbs.grad
-    moving = np.where(grad > 0.0, x < 1.0, x > 0.0) & movable  # not held by a face
+    moving: Bools = np.where(grad > 0.0, x < 1.0, x > 0.0)  # not held by a face
+    if movable is not True:
+        moving &= movable
     slope = np.where(moving, grad, 0.0)
-    trial = _in_cube(x + climbs.shortening[:, None] * curvature.times(slope, moving))
+    trial = curvature.times(slope, moving)
+    trial *= climbs.shortening[:, None]
+    trial += x
+    trial = _in_cube(trial)
     step = trial - x
     promise = np.vecdot(slope, step)
     if not promise.min(initial=np.inf) > 0.0:
@@ -260,13 +274,17 @@ def _propose(climbs: _Climbs, curvature: _Curvature, movable: Bools | bool) -> _
 
 
 def _in_cube(x: Floats) -> Floats:
-    return np.minimum(np.maximum(x, 0.0), 1.0)
+    """The points clipped to the cube, in place."""
+    return np.minimum(np.maximum(x, 0.0, out=x), 1.0, out=x)
 
 
-def _ended(climbs: _Climbs, promise: Floats, tolerance: float) -> Bools:
-    """Climbs that have arrived, have nowhere to go, or would go on shortening a step for less than the tolerance."""
-    if promise.min(initial=np.inf) > tolerance:  # all go on: the rule, and quickly found
-        return np.zeros(len(promise), dtype=bool)
+def _ended(climbs: _Climbs, promise: Floats, tolerance: float) -> Bools | None:
+    """Climbs that have arrived, have nowhere to go, or would go on shortening a step for less than the tolerance.
+
+    None where all go on: the rule, and quickly found.
+    """
+    if promise.min(initial=np.inf) > tolerance:
+        return None
     idle = (climbs.gain <= tolerance) | (climbs.shortening < 1.0)
     return ~(promise > np.where(idle, tolerance, 0.0))
 
@@ -274,6 +292,8 @@ def _ended(climbs: _Climbs, promise: Floats, tolerance: float) -> Bools:
 def _beaten(climbs: _Climbs, promise: Floats, behind: Floats) -> Bools:
     """Climbs too far behind the best value found, and climbs that have come near a better one."""
     beaten: Bools = behind > HOPE * np.maximum(promise, climbs.gain)
+    if len(climbs.row) == 1:
+        return beaten
     near: Bools = np.asarray((np.abs(climbs.x[:, None, :] - climbs.x) < NEAR).all(axis=2))
     if np.count_nonzero(near) > len(near):  # not only to themselves
         order = np.argsort(behind, kind="stable")
@@ -288,8 +308,12 @@ def _advance(
     moving, trial, step, promise = proposal
     value, grad = f(trial)
     finite = _is_finite(value, grad, movable)
-    grad, gain, shortening = grad / unit, (value - climbs.value) / unit, np.ones(len(trial))
-    moved = finite & (gain >= ARMIJO * promise)
+    grad = grad / unit
+    gain = value - climbs.value
+    gain /= unit
+    shortening = np.ones(len(trial))
+    moved = gain >= ARMIJO * promise
+    moved &= finite
     if not moved.all():
         shortening = np.where(moved, 1.0, climbs.shortening * share_to_keep(promise, np.where(finite, gain, -np.inf)))
         column = moved[:, None]
@@ -299,9 +323,9 @@ def _advance(
     sy = np.vecdot(step, y)
     good = _is_curved(step, y, sy)
     curvature.learn(step, y, sy, good)
-    straight = moved > good
-    if straight.any():
-        curvature.grow(straight)
+    moved &= ~good
+    if moved.any():
+        curvature.grow(moved)
     climbs.x, climbs.value, climbs.grad, climbs.gain, climbs.shortening = trial, value, grad, gain, shortening
 
 
@@ -316,8 +340,9 @@ def share_to_keep(promise: Floats | float, gain: Floats | float) -> Floats:
 
 def _is_finite(value: Floats, grad: Floats, movable: Bools | bool) -> Bools:
     # A sum is finite only if all its terms are; where finite terms overflow, the point is of no use either.
-    finite: Bools = np.isfinite(value + grad.sum(axis=1, where=movable))
-    return finite
+    sums = np.add.reduce(grad, axis=1, where=movable)
+    sums += value
+    return np.asarray(np.isfinite(sums))
 
 
 def _metric(lengths: Floats | None, d: int) -> Floats:

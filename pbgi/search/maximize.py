@@ -29,7 +29,7 @@ MOVED_COORDINATES = 2.0  # how many coordinates, on average, a sparse neighbor d
 SPACING = 0.3  # first distance asked between starts, in units of sqrt(d)
 SOBOL_BITS = 30
 RESOLUTION = 2.0**-40  # points closer than this in every continuous coordinate are the same point
-TOLERANCE = 1e-7  # of the spread: what a climb may leave, a tenth of what is asked of the search
+TOLERANCE = 1e-8  # of the spread: what a climb may leave, a hundredth of what is asked of the search
 FINITE_UP_TO = 4096  # grid points that are evaluated one and all
 
 

@@ -8,6 +8,7 @@ ledger.py          what trials are charged
 sound.py           what a storage hands back is checked
 late.py            results of trials that were given up
 spaces.py          distributions as a space, and values there and back
+learned.py tree.py what trials show of the space, and of which parameters depend on which
 engine.py          from the ledger of a study to an optimizer with its trials
 turn.py lock.py    one worker chooses at a time
 """

@@ -17,6 +17,7 @@ COMMAND = "pbgi:command"  # which process its command is, and when that began
 ATTEMPTS = "pbgi:attempts"  # what earlier attempts took and cost
 BEAT = "pbgi:beat"  # the last sign of life: seconds so far, and when that was
 
+FROM = "pbgi:from"  # the trial of an earlier study whose result it is, see `pbgi tune --from`
 OUTCOMES = "pbgi:outcomes"  # what conditions are about, by name, as it was told
 
 # Of a trial: system attributes.

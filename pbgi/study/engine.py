@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from optuna.distributions import BaseDistribution
 from optuna.trial import TrialState as StudyState
 
-from pbgi.constraint import Constraints
+from pbgi.constraints.constraint import Constraints
 from pbgi.cost import Cost
 from pbgi.gp.config import GPConfig
 from pbgi.history import Trial, TrialState
@@ -26,6 +26,7 @@ from pbgi.space import Space
 from pbgi.study import attributes
 from pbgi.study.ledger import Account, Ledger, total
 from pbgi.study.outcomes import constraints_of, outcomes_of
+from pbgi.study.pruned import estimated_values
 from pbgi.study.suggestion import suggested_params
 
 LEAST_BUDGET = 1e-300  # where trials without a point have used up all of it
@@ -80,7 +81,8 @@ class StudyEngine:
             self._space, self._read = space, {}
         read = [self._reading(self._space, account) for account in ledger.accounts.values()]
         inside = [one for one in read if one.trial is not None]
-        trials = tuple(_numbered(one.trial, i) for i, one in enumerate(inside) if one.trial is not None)
+        finals = estimated_values((one.account.trial for one in inside), direction)
+        trials = tuple(_numbered(_informing(one, finals), i) for i, one in enumerate(inside))
         constraints = constraints_of(self._settings.constraints, (one.account.trial for one in inside))
         has_more = any(one.has_more for one in inside)
         made_for = (self._space, direction, self._budget_inside(read), has_more, constraints)
@@ -147,6 +149,16 @@ def engine_trial(space: StudySpace, account: Account) -> Trial | None:
     trial = trial_of_account(account, point, _record(space, account, point))
     free = trial.state in (TrialState.COMPLETE, TrialState.FAILED) and account.charged == 0.0
     return replace(trial, external=True, record={}, predicted_cost=None, charge=None) if free else trial
+
+
+def _informing(one: _Read, finals: Mapping[int, float]) -> Trial:
+    """The trial of a reading that has one; a pruned one with the value that it would have had, if that is known."""
+    assert one.trial is not None  # noqa: S101 (for the type checker)
+    value = finals.get(one.account.trial.number)
+    if value is None:
+        return one.trial
+    charge = None if one.trial.external else one.account.charged
+    return replace(one.trial, state=TrialState.COMPLETE, value=value, cost=None, charge=charge, message=None)
 
 
 def _numbered(trial: Trial, number: int) -> Trial:

@@ -14,11 +14,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import numpy as np
+
+from pbgi.cost.function import RULE
 from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Parameter
 from pbgi.space import Space
 
 MOST_LETTERS, MOST_DEPTH = 1000, 40
+N_TRIED = 256  # points at which the formula of a cost must be one
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)|(?P<name>[^\W\d]\w*)|\{(?P<braced>[^{}]*)\}"
     r"|(?P<sign>\*\*|[-+*/(),])|(?P<end>$))",
@@ -71,6 +75,21 @@ class Formula:
 def is_formula(text: str) -> bool:
     """Whether a text has a sign, a parenthesis or a number in it, and is no mere name."""
     return re.fullmatch(r"\s*[^\W\d]\w*\s*", text) is None
+
+
+def cost_formula(space: Space, text: str) -> str:
+    """A formula that is positive and finite at the corners of the space and at points all over it."""
+    way_out = 'a key of the result that is not a mere name is written cost = { key = "..." }'
+    try:
+        formula = Formula(text, space)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{error}; {way_out}") from None
+    spread = np.random.default_rng(0).random((N_TRIED, space.dimension))
+    for params in space.from_unit_many(np.concatenate([spread, np.zeros_like(spread[:1]), np.ones_like(spread[:1])])):
+        cost = formula(params)
+        if not 0.0 < cost < math.inf:
+            raise InvalidInputError(f"{RULE}; {text!r} is {cost:g} at {params}")
+    return text
 
 
 class _Parser:
@@ -185,6 +204,8 @@ class _Parser:
             raise InvalidInputError(f"a name must be that of a parameter; got {name!r}; there are {known}")
         if not _is_number(self._space.parameters[name]):
             raise InvalidInputError(f"parameter {name!r} must be a number to be in a formula; it has other values")
+        if self._space.may_be_absent(name):
+            raise InvalidInputError(f"parameter {name!r} must exist everywhere to be in a formula; it has a when")
         return lambda params: float(params[name])
 
     def _error(self, wanted: str) -> InvalidInputError:

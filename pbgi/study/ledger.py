@@ -12,12 +12,15 @@ A finished trial is charged, in this order,
 and nothing if there is none of these: a trial added from elsewhere without a cost informs and is free. No model learns
 from the duration of a trial whose attribute `cost` is no cost: costs may have another unit. A running trial
 holds what was predicted for it; where nothing was, what a completed trial has cost on average.
+
+Finished trials from elsewhere are free where a ledger is of a study by name: those that were not suggested in it,
+because they were added to it or are older than its sampler.
 """
 
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from optuna.trial import FrozenTrial, TrialState
@@ -113,22 +116,25 @@ class AccountBook:
     """Makes ledgers; the accounts of finished trials, which do not change, are made once."""
 
     def __init__(self) -> None:
-        self._tells = False
+        self._of: tuple[bool, str | None] = (False, None)
         self._settled: dict[int, Account] = {}
 
-    def ledger(self, trials: Iterable[FrozenTrial], price_of: PriceOf | None = None) -> Ledger:
+    def ledger(
+        self, trials: Iterable[FrozenTrial], price_of: PriceOf | None = None, suggested_in: str | None = None
+    ) -> Ledger:
         """The accounts of these trials.
 
         Args:
             trials: All trials of a study.
             price_of: What a running trial will cost, where that is known.
+            suggested_in: The name of the study: finished trials that were not suggested in it are then free.
         """
         known = list(trials)
         superseded = {trial.system_attrs.get(attributes.LATE) for trial in known}
         begun = [t for t in known if t.state != TrialState.WAITING and t.number not in superseded]
         tells = any(trial.state.is_finished() and attributes.COST in trial.user_attrs for trial in begun)
-        if tells != self._tells:
-            self._tells, self._settled = tells, {}
+        if (tells, suggested_in) != self._of:
+            self._of, self._settled = (tells, suggested_in), {}
         accounts = {trial.number: self._account(trial, price_of) for trial in begun}
         running = [n for n, account in accounts.items() if account.trial.state == TrialState.RUNNING]
         if running:
@@ -140,8 +146,11 @@ class AccountBook:
         settled = self._settled.get(trial.number)
         if settled is not None and settled.trial is trial:
             return settled
-        account = _account(trial, self._tells, price_of)
+        tells, study_name = self._of
+        account = _account(trial, tells, price_of)
         if trial.state.is_finished():
+            if study_name is not None and _is_from_elsewhere(account, study_name):
+                account = replace(account, charged=0.0, predicted=None)
             self._settled[trial.number] = account
         return account
 
@@ -169,6 +178,10 @@ def _account(trial: FrozenTrial, tells: bool, price_of: PriceOf | None) -> Accou
     return Account(trial, observed or None, charged, 0.0, predicted or None if charged else None, suggestion)
 
 
+def _is_from_elsewhere(account: Account, study_name: str) -> bool:
+    return account.suggestion is None or account.suggestion.study not in (None, study_name)
+
+
 def _observed(trial: FrozenTrial, told: float) -> float:
     """What a trial was seen to cost; 0 if nobody saw it."""
     observed = trial.user_attrs.get(attributes.OBSERVED, told)
@@ -188,8 +201,9 @@ def _seconds(trial: FrozenTrial) -> float:
 
 def _usual(accounts: Iterable[Account]) -> float:
     """What a completed trial has cost on average; 0 if none has."""
-    charges = [a.charged for a in accounts if a.trial.state == TrialState.COMPLETE and a.charged > 0.0]
-    return total(charges) / len(charges) if charges else 0.0
+    known = [a.charged or a.observed or 0.0 for a in accounts if a.trial.state == TrialState.COMPLETE]
+    paid = [cost for cost in known if cost > 0.0]
+    return total(paid) / len(paid) if paid else 0.0
 
 
 def _reserving(account: Account, usual: float) -> Account:

@@ -11,7 +11,7 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.constraint import AtMost, Condition, Constraints
+from pbgi.constraints.constraint import AtMost, Condition, Constraints
 from pbgi.study import attributes
 
 ONE_BY_ONE = f"{attributes.CONSTRAINTS}:"

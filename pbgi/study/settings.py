@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pbgi.constraint import Constraints
+from pbgi.constraints.constraint import Constraints
 from pbgi.cost import KnownCost
 from pbgi.policy import PBGI, POLICIES, Policy
 from pbgi.serialization import from_plain, require_fields, to_plain
@@ -60,7 +60,7 @@ class StudySettings:
     def from_plain(cls, data: Mapping[str, Any]) -> "StudySettings":
         """What `to_plain` wrote, checked."""
         # What was written before there were formulas and conditions has none.
-        data = {"formula": None, "constraints": None, **data}
+        data = {"formula": None, "constraints": None, **data} if isinstance(data, Mapping) else data
         require_fields("settings of the study", data, FIELDS)
         read = {"space": Space.from_plain(data["space"]), "policy": from_plain("policy", data["policy"], POLICIES)}
         return cls(**{**data, **read, "constraints": conditions_from_plain(data["constraints"])})

@@ -12,6 +12,7 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
@@ -127,7 +128,8 @@ def database_of(study: Study) -> RDBStorage | None:
 
 def keep_suggestion(study: Study, trial: FrozenTrial, suggestion: Suggestion | None) -> None:
     """Store what was suggested for a trial, which also says that the choice is made; or None: it is taken back."""
-    keep(study, trial, attributes.TRIAL, None if suggestion is None else to_stored(suggestion))
+    here = None if suggestion is None else to_stored(replace(suggestion, study=study.study_name))
+    keep(study, trial, attributes.TRIAL, here)
 
 
 def keep_stop(study: Study, reason: StopReason | None) -> None:

@@ -22,6 +22,8 @@ class Suggestion:
         priced: Whether that is a price known beforehand.
         record: What the policy noted.
         refused: Why there is no point for this trial: nothing fits the budget.
+        study: The study that it was suggested in, by name: a copy of the trial in another study knows where it is from.
+            None where that was not stored yet.
     """
 
     params: Mapping[str, float] = field(default_factory=dict)
@@ -29,6 +31,7 @@ class Suggestion:
     priced: bool = False
     record: Mapping[str, Note] = field(default_factory=dict)
     refused: str | None = None
+    study: str | None = None
 
 
 FORMAT = 1  # of what is stored of a suggestion; what has none was written before there were several
@@ -78,6 +81,7 @@ _RULES: dict[str, Callable[[Any], bool]] = {
     "priced": lambda priced: isinstance(priced, bool),
     "record": lambda record: isinstance(record, dict),
     "refused": lambda refused: refused is None or isinstance(refused, str),
+    "study": lambda study: study is None or isinstance(study, str),
 }
 
 

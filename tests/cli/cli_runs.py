@@ -1,5 +1,7 @@
 """Running the command line in tests, and what must hold of a study whatever was done to it."""
 
+import contextlib
+import io
 import json
 import math
 import os
@@ -13,8 +15,10 @@ from typing import Any
 
 import optuna
 import psutil
+import pytest
 
 import pbgi
+from pbgi.cli import main
 from pbgi.cli.job import read_job
 from pbgi.cli.storage import Storage, url_of_file
 from pbgi.cli.study import JobStudy, optimizer_of
@@ -51,6 +55,25 @@ def start(*arguments: object, **options: Any) -> "subprocess.Popen[str]":
 
 
 def run(*arguments: object, status: int = 0, **options: Any) -> "subprocess.CompletedProcess[str]":
+    """A command that is not killed: in this process, where a start of Python is spared, unless options are given."""
+    if options:
+        return run_alone(*arguments, status=status, **options)
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdin", io.StringIO())
+        code = int(main([str(argument) for argument in arguments]))
+    said, complained = (_written(stream) for stream in (out, err))
+    assert code == status, complained
+    return subprocess.CompletedProcess(arguments, code, said, complained)
+
+
+def _written(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    return bytes(stream.buffer.getvalue()).decode()  # type: ignore[attr-defined]
+
+
+def run_alone(*arguments: object, status: int = 0, **options: Any) -> "subprocess.CompletedProcess[str]":
+    """A command in a process of its own."""
     line = [*PBGI, *map(str, arguments)]
     options = {"stdin": subprocess.DEVNULL, **options} if "input" not in options else options
     done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False, **options)

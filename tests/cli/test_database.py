@@ -1,5 +1,6 @@
 """Which faults of a storage are waited for: by types and codes, whatever the words."""
 
+import io
 import sqlite3
 
 import pytest
@@ -215,3 +216,13 @@ def test_limits_of_the_url_stay():
     assert options["connect_args"]["tcp_user_timeout"] == 30_000
     assert options["pool_pre_ping"] is True
     assert engine_options("mysql+pymysql://me@host/db") == {"pool_pre_ping": True}
+
+
+def test_nobody_to_be_told_is_no_reason_to_stop_waiting(monkeypatch):
+    class Gone(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError(text)
+
+    monkeypatch.setattr("sys.stderr", Gone())
+    monkeypatch.setattr("pbgi.cli.database.time.sleep", lambda _: None)
+    Patience(60.0, -1.0, Haste()).wait(StorageError("busy"))

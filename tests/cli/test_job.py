@@ -3,9 +3,8 @@
 import pytest
 from cli_runs import write_job
 
-from pbgi.cli.command import as_text
 from pbgi.cli.errors import JobError
-from pbgi.cli.job import filled, names_in, read_job
+from pbgi.cli.job import read_job
 from pbgi.cli.toml_file import TomlFile
 from pbgi.parameter import Categorical, Float, Integer
 from pbgi.policy import PBGI, LogEIPC
@@ -167,24 +166,47 @@ def test_lines_of_keys(tmp_path):
     assert [file.line(keys) for keys in (("box", 1), ("box", 1, "reward", "x"), ("z",), ())] == [7, 9, None, None]
 
 
-# Placeholders --------------------------------------------------------------------------------------------------------
+# Conditions ----------------------------------------------------------------------------------------------------------
+
+CONDITIONAL = """
+command = ["train", "{model}", "--depth={depth}", ["-C", "{C}"]]
+[parameters]
+model = ["svm", "tree"]
+C = { low = 0.1, high = 10.0, log = true, when = { model = "svm" } }
+depth = { low = 1, high = 9, when = { model = ["tree"] } }
+kernel = { choices = ["rbf", "poly"], when = { model = "svm" } }
+seed = { value = 7, when = { model = "tree" } }
+"""
 
 
-def test_placeholders():
-    command = ["--lr={lr}", "{{{lr}}}", "a{b c}d{lr}", "{}"]
-    assert [names_in(argument) for argument in command] == [["lr"], ["lr"], ["b c", "lr"], [""]]
-    assert filled(command[:3], {"lr": "0.1", "b c": "{lr} $(x)"}) == ["--lr=0.1", "{0.1}", "a{lr} $(x)d0.1"]
+def test_conditions_are_read(tmp_path):
+    job = read_job(write_job(tmp_path, CONDITIONAL))
+    assert dict(job.space.parameters) == {
+        "model": Categorical(["svm", "tree"]),
+        "C": Float(0.1, 10.0, log=True, when={"model": "svm"}),
+        "depth": Integer(1, 9, when={"model": "tree"}),
+        "kernel": Categorical(["rbf", "poly"], when={"model": "svm"}),
+        "seed": Categorical([7], when={"model": "tree"}),
+    }
+    assert job.command == ("train", "{model}", "--depth={depth}", ("-C", "{C}"))
 
 
-def test_values_as_text():
-    assert [as_text(v) for v in ("-x\n", 3, 0.1, 1e-07, True, 1 / 3)] == [
-        "-x\n",
-        "3",
-        "0.1",
-        "1e-07",
-        "true",
-        repr(1 / 3),
-    ]
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('["-C", "{C}"]', '"-C", "{C}"', r'and -C would stay; write the two as a list: \["-C", "{C}"\]'),
+        ('"train"', '"train-{C}"', "a program must be there in every trial"),
+        ('["-C", "{C}"]', '["-C", "{D}"]', r"command\[3\]: {D} must be a parameter"),
+        ('["-C", "{C}"]', '["-C", 3]', "must be a list of texts"),
+        ('model = "svm" } }\ndepth', 'modl = "svm" } }\ndepth', "when of parameter 'C' must name parameters of the"),
+        ('{ model = ["tree"] }', '{ model = ["trees"] }', "when of parameter 'depth': 'model' must be one of"),
+        ('{ model = ["tree"] }', '"tree"', "when must map names"),
+    ],
+)
+def test_conditions_that_make_no_sense_are_refused(tmp_path, old, new, message):
+    assert old in CONDITIONAL
+    with pytest.raises(JobError, match=message):
+        read_job(write_job(tmp_path, CONDITIONAL.replace(old, new, 1)))
 
 
 # Costs ----------------------------------------------------------------------------------------------------------------

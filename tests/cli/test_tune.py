@@ -237,20 +237,19 @@ def test_progress_in_a_terminal(tmp_path):
 def test_a_cost_that_is_known_is_charged_and_nothing_reported(tmp_path, capfd):
     """Failures are charged as well, and scripts that have the study alone know the cost too."""
     code = "import sys; w = int(sys.argv[1]); sys.exit(1) if w == 3 else print(abs(w - 5))"
+    space = "[parameters]\nw = { low = 1, high = 8 }\n"
     head = f'command = ["{sys.executable}", "-c", "{code}", "{{w}}"]\ncost = "2 + 0.5 * w"\nbudget = 24.0\nseed = 1\n'
-    job = write_job(tmp_path, head + "[parameters]\nw = { low = 1, high = 8 }\n")
+    job = write_job(tmp_path, head + space)
     said(capfd, "tune", job, "--quiet")
     trials = said(capfd, "trials", job)
     for trial in trials:
         assert trial["cost"] == pytest.approx(2.0 + 0.5 * trial["params"]["w"], rel=1e-12)
     spent = sum(trial["cost"] for trial in trials)
     assert 24.0 - 6.0 < spent <= 24.0
-    asked = said(
-        capfd, "ask", write_job(tmp_path, head.replace("24.0", "90.0") + "[parameters]\nw = { low = 1, high = 8 }\n")
-    )
+    asked = said(capfd, "ask", write_job(tmp_path, head.replace("24.0", "90.0") + space))
     assert asked["predicted_cost"] == pytest.approx(2.0 + 0.5 * asked["params"]["w"], rel=1e-12)
     assert said(capfd, "tell", tmp_path / "job.db", asked["trial"], "--value", 1)["cost"] == asked["predicted_cost"]
-    other = head.replace("0.5 * w", "0.6 * w") + "[parameters]\nw = { low = 1, high = 8 }\n"
+    other = head.replace("0.5 * w", "0.6 * w") + space
     assert "cost must stay as in study" in said(capfd, "tune", write_job(tmp_path, other), status=2)
 
 
@@ -522,3 +521,28 @@ def test_the_example(tmp_path):
     out = json.loads(run("tune", tmp_path / "job.toml", "--budget", 2, env=environment).stdout)
     assert 0.0 < out["best"]["value"] < 0.1  # the noise alone is 0.01, a constant has 0.5
     assert out["spent"] <= 3.0
+
+
+def test_a_command_gets_the_parameters_that_are_there(tmp_path, capfd):
+    program = "import json, os, sys; p = json.loads(os.environ['PBGI_PARAMS']); s = sys.argv[1:];" + (
+        "assert ('PBGI_PARAM_C' in os.environ) == ('-C' in s) == ('C' in p) == (p['model'] == 'svm'), (s, p);"
+        "assert ('depth' in p) == ('--depth' in s[-1]), (s, p);"
+        "print(p.get('C', 1.0) + p.get('depth', 0))"
+    )
+    text = f"""trials = 9
+command = [{json.dumps(sys.executable)}, "-c", {json.dumps(program)}, ["-C", "{{C}}"], "--depth={{depth}}"]
+[parameters]
+model = ["svm", "tree"]
+C = {{ low = 0.1, high = 10.0, log = true, when = {{ model = "svm" }} }}
+depth = {{ low = 1, high = 9, when = {{ model = "tree" }} }}
+"""
+    job = write_job(tmp_path, text)
+    said, err = tune(capfd, job)
+    assert said["trials"]["complete"] == 9, err
+    shapes = {tuple(trial.params) for trial in trials_in(tmp_path / "job.db")}
+    assert shapes == {("model", "C"), ("model", "depth")}
+    capfd.readouterr()
+    assert main(["export", str(job), "--format", "csv"]) == 0
+    header, *rows = capfd.readouterr().out.splitlines()
+    assert header.endswith("params.model,params.C,params.depth")
+    assert all(("svm" in row) == row.endswith(",") for row in rows)

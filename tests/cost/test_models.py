@@ -9,7 +9,7 @@ import pytest
 from engine_fixtures import LINE, MIXED, SQUARE, central_difference, cube, one_thread  # noqa: F401
 
 from pbgi import InvalidInputError
-from pbgi.cost import (
+from pbgi.cost.models import (
     PRIOR_LENGTH_SCALE,
     PRIOR_LOG_NOISE_STD,
     PRIOR_LOG_STD,

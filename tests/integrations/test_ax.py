@@ -395,3 +395,28 @@ def test_unknown_cost_metric_of_a_model():
     dataset = SupervisedDataset(X, 3 * X, feature_names=["x"], outcome_names=["loss"])
     with pytest.raises(InvalidInputError, match=r"trials report \(loss\); got 'seconds'"):
         gittins_inputs(model, dataset, 1.0, "seconds")
+
+
+@pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.InputDataWarning")
+def test_parameters_that_depend_on_a_choice():
+    client = Client(random_seed=0)
+    branches = {"svm": ["C"], "forest": ["depth"]}
+    client.configure_experiment(
+        [
+            ChoiceParameterConfig(
+                name="model", values=["svm", "forest"], parameter_type="str", dependent_parameters=branches
+            ),
+            RangeParameterConfig(name="C", parameter_type="float", bounds=(1e-3, 1e3), scaling="log"),
+            RangeParameterConfig(name="depth", parameter_type="int", bounds=(1, 20)),
+        ]
+    )
+    client.configure_optimization("-loss")
+    client.configure_tracking_metrics(["seconds"])
+    client.set_generation_strategy(
+        generation_strategy(cost_scale=1e-3, cost_metric="seconds", n_startup_trials=4, seed=0)
+    )
+    for _ in range(6):
+        for number, params in client.get_next_trials(max_trials=1).items():
+            assert params.keys() == {"model", *branches[params["model"]]}
+            loss = params["depth"] / 20 if params["model"] == "forest" else 0.5
+            client.complete_trial(number, raw_data={"loss": loss, "seconds": 1.0 + loss})

@@ -15,7 +15,7 @@ def test_waiting_trials_hold_nothing():
 
 
 def test_abandoned_trials_are_failed_and_charged_what_was_held():
-    study = optuna.create_study(sampler=PBGISampler(budget=10.0, seed=0))
+    study = optuna.create_study(sampler=PBGISampler(budget=10.0, seed=0, charge_existing=True))
     study.add_trials([trial_of(1.0, cost=2.0), trial_of(0, TrialState.RUNNING, system=suggested(3.0))])
     asked = study.ask()
     assert fail_abandoned(study, older_than=3600.0) == (1,)

@@ -103,6 +103,7 @@ def test_a_space_survives_json():
         ({"a": [tune.uniform(0, 1)]}, "must not be inside a list .* got one at 'a/0'"),
         ({"a": tune.uniform(1, 0)}, "parameter 'a': low must not exceed high"),
         ({"a": tune.choice([])}, "parameter 'a': choices must not be empty"),
+        ({"a": tune.choice([{"m": "svm", "C": tune.uniform(0, 1)}, {"m": "tree"}])}, "'a': a choice must not hold dom"),
         ({"a/b": tune.uniform(0, 1), "a": {"b": tune.uniform(0, 1)}}, "names of parameters must differ"),
         ({"a": 1}, "must have something to search"),
         ({}, "must have something to search"),

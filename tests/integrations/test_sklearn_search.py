@@ -316,8 +316,8 @@ def test_a_fitted_search_survives_joblib(tmp_path):
 
 def test_progress_is_printed(capsys):
     GittinsSearchCV(Line(), SLOPES, budget=4, cost=UniformCost(), verbose=1, random_state=0).fit(X, Y)
-    lines = [line for line in capsys.readouterr().out.splitlines() if "spent, best" in line]
-    assert [float(line.split("]")[1].split()[0]) for line in lines] == [1.0, 2.0, 3.0, 4.0]
+    lines = [line for line in capsys.readouterr().out.splitlines() if " | best " in line]
+    assert [float(line.split()[0]) for line in lines] == [1.0, 2.0, 3.0, 4.0]
     GittinsSearchCV(Line(), SLOPES, n_iter=2, random_state=0).fit(X, Y)
     assert capsys.readouterr().out == ""
 
@@ -387,3 +387,34 @@ def test_without_scikit_learn_the_extra_is_named():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "pip install scikit-learn" in done.stderr
+
+
+def test_a_list_of_spaces_is_searched_as_one():
+    spaces = [
+        {"model": [LogisticRegression()], "model__C": Float(1e-3, 1e3, log=True)},
+        {"model": [DecisionTreeClassifier(random_state=0)], "model__max_depth": [1, 2, 3]},
+    ]
+    iris = load_iris(return_X_y=True)
+    search = GittinsSearchCV(Pipeline([("model", LogisticRegression())]), spaces, n_iter=9, cv=3, random_state=0).fit(
+        *iris
+    )
+    results = search.cv_results_
+    assert {type(p["model"]).__name__ for p in results["params"]} == {"LogisticRegression", "DecisionTreeClassifier"}
+    has_c = [isinstance(p["model"], LogisticRegression) for p in results["params"]]
+    assert [("model__C" in p, "model__max_depth" in p) for p in results["params"]] == [(c, not c) for c in has_c]
+    assert results["param_model__C"].mask.tolist() == [not c for c in has_c]
+    assert search.best_score_ > 0.9
+    assert search.best_params_.keys() == results["params"][search.best_index_].keys()
+
+
+def test_the_name_of_randomized_search_is_taken():
+    """The same search by either name; one of them must be given."""
+    found = [
+        GittinsSearchCV(Line(), **{name: SLOPES}, n_iter=2, random_state=0).fit(X, Y)
+        for name in ("search_space", "param_distributions")
+    ]
+    assert found[0].cv_results_["params"] == found[1].cv_results_["params"]
+    assert clone(found[1]).param_distributions == SLOPES
+    for both in ({}, {"search_space": SLOPES, "param_distributions": SLOPES}):
+        with pytest.raises(InvalidInputError, match="search_space must be given, or param_distributions"):
+            GittinsSearchCV(Line(), **both, n_iter=2).fit(X, Y)

@@ -97,15 +97,44 @@ def test_what_has_no_plain_meaning_is_refused(given, message):
     assert "'p'" in str(raised.value)
 
 
-@pytest.mark.parametrize("given", [[{"C": [1]}, {"gamma": [1]}], ({"C": [1]},)])
-def test_a_list_of_spaces_is_refused(given):
-    with pytest.raises(InvalidInputError, match="a list of spaces is not supported: search each one"):
+SEVERAL = [
+    {
+        "model": [SVC()],
+        "C": Float(0.1, 10.0, log=True),
+        "kernel": ["rbf", "poly"],
+        "degree": Integer(2, 5, when={"kernel": "poly"}),
+    },
+    {"model": [LogisticRegression(), LogisticRegression(penalty=None)], "C": [1.0, 2.0], "fit_intercept": True},
+]
+
+
+def test_a_list_of_spaces_is_one_space():
+    space = SearchSpace.of(SEVERAL)
+    X = np.random.default_rng(0).random((60, space.engine.dimension))
+    candidates = [space.candidate(params) for params in space.engine.from_unit_many(X)]
+    shapes = {(type(c["model"]), *sorted(c.keys() - {"model"})) for c in candidates}
+    assert shapes == {
+        (SVC, "C", "kernel"),
+        (SVC, "C", "degree", "kernel"),
+        (LogisticRegression, "C", "fit_intercept"),
+    }
+    assert all((c["kernel"] == "poly") == ("degree" in c) for c in candidates if "kernel" in c)
+    assert {c["C"] for c in candidates if "kernel" not in c} == {1.0, 2.0}
+    columns = space.candidates(space.engine.columns(X))
+    assert columns.keys() == {"model", "C", "kernel", "degree", "fit_intercept"}
+    for i, candidate in enumerate(candidates):
+        assert all(columns[name][i] == value for name, value in candidate.items())
+
+
+@pytest.mark.parametrize("given", [[], [[{"C": [1]}]]])
+def test_a_list_must_hold_spaces(given):
+    with pytest.raises(InvalidInputError, match="must hold at least one mapping, and no other list"):
         SearchSpace.of(given)
 
 
 @pytest.mark.parametrize("given", [None, "C", 3])
 def test_no_space_is_refused(given):
-    with pytest.raises(InvalidInputError, match="search_space must be one mapping"):
+    with pytest.raises(InvalidInputError, match="search_space must be a mapping"):
         SearchSpace.of(given)
 
 

@@ -96,6 +96,21 @@ def _categories():
     )
 
 
+def _branches():
+    space = {
+        "m": pbgi.Categorical(["a", "b"]),
+        "n": pbgi.Integer(1, 3, when={"m": "b"}),
+        "x": pbgi.Float(0, 1, when={"m": "b", "n": [2, 3]}),
+        "y": pbgi.Float(0, 1, when={"m": "a"}),
+    }
+    return told(
+        pbgi.Optimizer(space, budget=30.0, seed=0),
+        12,
+        value=lambda p: sum(p.get(n, 0) for n in "nxy"),
+        cost=lambda _: 2,
+    )
+
+
 def _conditional(trial):
     trial.set_user_attr("cost", 1.0 + trial.number % 3)
     if trial.suggest_categorical("branch", ["left", "right"]) == "left":
@@ -134,6 +149,7 @@ ODD = {
     "one running": lambda: (lambda o: (o.ask(), o)[1])(pbgi.Optimizer(SPACE, seed=0)),
     "all failed": lambda: told(pbgi.Optimizer(SPACE, budget=30.0, seed=0), 6, fails=range(6)),
     "all failed study": lambda: random_study(4, _failing),
+    "branches": _branches,
     "constant values": lambda: told(pbgi.Optimizer(SPACE, budget=30.0, seed=0), 10, value=lambda _: 3.0),
     "constant costs": lambda: told(pbgi.Optimizer(SPACE, budget=30.0, seed=0), 10, cost=lambda _: 1.0),
     "huge values": lambda: _numbers(1e300),

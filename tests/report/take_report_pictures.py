@@ -21,6 +21,7 @@ PLOTS = {  # by title, the names of the pictures
     "What more budget is expected to buy": "outlook",
     "Where the money went": "spending",
     "Predicted cost against paid": "costs",
+    "Which parameters matter": "importance",
     "Slices of the model through the best point": "slices",
     "All trials: value per cost": "parallel",
 }

@@ -161,3 +161,9 @@ def test_odd_runs_are_put_in_words(name):
     for sentence in [*standing(subject), *what_to_try(subject)]:
         assert sentence.endswith(".")
         assert "nan" not in sentence
+
+
+def test_values_that_are_all_equal_are_told():
+    said = what_to_try(subject_of(ODD["constant values"]()))
+    assert said[0].startswith("All 10 values are equal")
+    assert not any("expects" in sentence for sentence in said)

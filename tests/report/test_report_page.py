@@ -12,10 +12,10 @@ import pytest
 from report_runs import HOSTILE, ODD, hostile_study, lucky, ordinary, random_study
 
 import pbgi
+from pbgi.display.wording import number, text
 from pbgi.report import figures, write_report
 from pbgi.report.page import draw_page
 from pbgi.report.source import subject_of
-from pbgi.wording import number, text
 
 
 def report_page(subject, title=""):

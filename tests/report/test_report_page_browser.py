@@ -5,11 +5,11 @@ from browser import chromium as chromium
 from browser import new_tab as new_tab
 from report_runs import HOSTILE, ODD, hostile_study, ordinary, random_study
 
+from pbgi.display.wording import text
 from pbgi.report import write_report
 from pbgi.report.page import draw_page
 from pbgi.report.plots import drawn_plots
 from pbgi.report.source import subject_of
-from pbgi.wording import text
 
 ALL_DRAWN = "document.querySelectorAll('.plot').length === document.querySelectorAll('.plot[data-drawn]').length"
 # What a plot shows: paths and texts of its SVG that lie within it.

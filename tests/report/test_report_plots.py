@@ -9,7 +9,7 @@ import numpy as np
 import optuna
 import plotly.graph_objects as go
 import pytest
-from report_runs import HOSTILE, ODD, SPACE, hostile_study, ordinary, random_study, told
+from report_runs import HOSTILE, ODD, SPACE, cost_of, hostile_study, lucky, ordinary, random_study, told, value_of
 from scipy import stats
 
 import pbgi
@@ -26,6 +26,7 @@ FUNCTIONS = {
     "Predicted cost against paid": pbgi.report.plot_costs,
     "Stop gauge: is the next trial worth its price?": pbgi.report.plot_stop_gauge,
     "Exchange rate between value and cost": pbgi.report.plot_cost_scale,
+    "Which parameters matter": pbgi.report.plot_importance,
     "Slices of the model through the best point": pbgi.report.plot_slices,
     "All trials: value per cost": pbgi.report.plot_parallel,
 }
@@ -131,7 +132,7 @@ def test_costs_are_predicted_against_paid(run):
     ratios = sorted(
         max(t.cost / t.predicted_cost, t.predicted_cost / t.cost) for t in run.trials if t.cost and t.number
     )
-    within = float(diagonal.name.split("factor of ")[1])
+    within = float(diagonal.name.split("\N{MULTIPLICATION SIGN}")[1])
     assert sum(ratio <= 1.01 * within for ratio in ratios) >= len(ratios) / 2 >= sum(r < 0.99 * within for r in ratios)
     assert list(diagonal.x) == list(diagonal.y)
     assert figure.layout.xaxis.type == figure.layout.yaxis.type == "log"
@@ -314,3 +315,65 @@ def test_optuna_logging_is_left_alone():
     before = optuna.logging.get_verbosity()
     pbgi.report.figures(random_study(5))
     assert optuna.logging.get_verbosity() == before
+
+
+# Nothing on the wrong axis, nothing cut without a mark ---------------------------------------------------------------
+
+
+def test_trials_without_a_value_have_a_strip_of_their_own_below_the_values(run):
+    figure = pbgi.report.plot_best_value(run)
+    failed = traces(figure)["trial without a value"]
+    assert failed.yaxis == "y2"
+    strip, values = figure.layout.yaxis2, figure.layout.yaxis
+    assert strip.domain[1] < values.domain[0]
+    assert strip.range[0] < 0.0 < strip.range[1]
+    assert set(failed.y) == {0.0}
+    assert figure.layout.xaxis.anchor == "y2"
+    assert values.range != strip.range
+
+
+def test_what_is_beyond_the_axis_has_a_mark():
+    optimizer = told(pbgi.Optimizer(SPACE, budget=90.0, seed=0), 14, value=lambda p: p["depth"] - 6.5)
+    optimizer.tell(optimizer.enqueue({"rate": 0.1, "depth": 1, "kind": "a", "fixed": 7}), 1e6, cost=1.0)
+    figure = pbgi.report.plot_best_value(optimizer)
+    low, high = figure.layout.yaxis.range
+    cut = [trial for trial in optimizer.trials if trial.value is not None and not low <= trial.value <= high]
+    marks = traces(figure)["beyond the axis"]
+    assert len(cut) == len(marks.x) >= 1
+    assert all(low < y < high for y in marks.y)
+    assert any(f"trial {cut[-1].number}:" in text for text in marks.hovertext)
+
+
+def test_importance_is_that_of_the_optimizer(run):
+    figure = pbgi.report.plot_importance(run)
+    found = sorted(run.importance(), key=lambda each: -each.share)
+    (bars,) = figure.data
+    assert list(bars.y) == [each.name for each in found]
+    assert list(bars.x) == [each.share for each in found]
+    assert [x + up for x, up in zip(bars.x, bars.error_x.array, strict=True)] == pytest.approx([e.high for e in found])
+    assert len(figure.layout.annotations) == len(found)
+    one = told(pbgi.Optimizer({"x": pbgi.Float(0, 1)}, seed=0), 6, value=lambda p: p["x"], cost=lambda _: 1.0)
+    assert not pbgi.report.plot_importance(one).data
+
+
+def test_the_recommended_trial_is_drawn_beside_the_best():
+    subject = subject_of(lucky())
+    star = traces(pbgi.report.plot_best_value(subject))["recommended, 80 % interval without noise"]
+    chosen = subject.recommended
+    assert chosen.trial.number != subject.best.number
+    assert list(star.y) == [chosen.median]
+    assert star.y[0] + star.error_y.array[0] == pytest.approx(chosen.high)
+
+
+def test_what_cannot_be_spent_is_not_forecast():
+    result = pbgi.minimize(lambda p: (value_of(p), cost_of(p)), SPACE, budget=12.0, seed=0)
+    subject = subject_of(result)
+    assert subject.stop_reason.rule == "BudgetSpent"
+    assert subject.spendable == 0.0
+    assert "forecast" not in traces(pbgi.report.plot_best_value(subject))
+
+
+def test_legends_are_below_and_no_two_axes_share_a_place(run):
+    for title, figure in pbgi.report.figures(run).items():
+        assert figure.layout.legend.y < 0.0, title
+        assert all(axis.overlaying is None for axis in figure.select_yaxes()), title

@@ -154,9 +154,11 @@ def test_steps_and_choices_are_shown_as_the_user_wrote_them():
     assert inside == list(subject.trials)
 
 
-def test_trials_of_another_branch_are_charged_and_have_no_place():
+def test_parameters_of_branches_are_known_and_trials_have_a_place_in_their_own():
     subject = subject_of(ODD["conditional"]())
-    assert list(subject.parameters) == ["branch"]
+    assert list(subject.parameters) == ["branch", "only_left", "only_right"]
+    left, _ = subject.coordinates("only_left", subject.trials)
+    assert [t.number for t in left] == [t.number for t in subject.trials if t.params["branch"] == "left"]
     assert subject.spent == sum(1.0 + i % 3 for i in range(12))
     assert {name for trial in subject.trials for name in trial.params} == {"branch", "only_left", "only_right"}
 

@@ -3,8 +3,8 @@
 import pytest
 from report_runs import HOSTILE
 
+from pbgi.display.wording import number, text
 from pbgi.report.wording import amount, label, labels, share
-from pbgi.wording import number, text
 
 
 @pytest.mark.parametrize(

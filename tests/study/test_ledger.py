@@ -92,7 +92,9 @@ def test_a_cheap_crash_says_nothing_of_what_a_success_costs(state, seed):
 
 def test_costs_of_failures_are_charged_and_not_learned():
     def predicted_after(*states):
-        study = optuna.create_study(sampler=PBGISampler(budget=1000.0, seed=0, search_space={"x": UNIT}))
+        study = optuna.create_study(
+            sampler=PBGISampler(budget=1000.0, seed=0, charge_existing=True, search_space={"x": UNIT})
+        )
         for x in (0.2, 0.5, 0.8):
             add(study, {"x": x}, x, cost=100.0)
         for state in states:
@@ -108,7 +110,9 @@ def test_costs_of_failures_are_charged_and_not_learned():
 
 def test_a_trial_that_was_ended_says_nothing_of_its_point():
     """`pbgi tune` ends trials when a budget is used up; the sampler may go on with a larger one."""
-    study = optuna.create_study(sampler=PBGISampler(budget=1000.0, seed=0, search_space={"k": IntDistribution(1, 2)}))
+    study = optuna.create_study(
+        sampler=PBGISampler(budget=1000.0, seed=0, charge_existing=True, search_space={"k": IntDistribution(1, 2)})
+    )
     for k, state, value, note in (
         (1, TrialState.FAIL, None, {"pbgi:overrun": True}),
         (2, TrialState.COMPLETE, 0.0, {}),
@@ -124,7 +128,9 @@ def test_a_trial_that_was_ended_says_nothing_of_its_point():
 
 @pytest.mark.parametrize(("observed", "predicted"), [(0.0, 10.0), (10.0, 10.0)])
 def test_what_a_success_was_seen_to_cost_may_differ_from_what_is_charged(observed, predicted):
-    study = optuna.create_study(sampler=PBGISampler(budget=1000.0, seed=0, search_space={"x": UNIT}))
+    study = optuna.create_study(
+        sampler=PBGISampler(budget=1000.0, seed=0, charge_existing=True, search_space={"x": UNIT})
+    )
     for x in (0.2, 0.5, 0.8):
         add(study, {"x": x}, x, cost=10.0)
     add(study, {"x": 0.4}, 0.4, cost=300.0, **{"pbgi:observed": observed})
@@ -215,16 +221,53 @@ def test_values_that_say_nothing_fail_the_trial_and_not_the_run():
     assert summary.best_value == min(trial.value for trial in done if trial.number not in outcomes)
 
 
-def test_trials_from_elsewhere_inform_and_are_free_unless_they_have_a_cost():
-    study = optuna.create_study(sampler=PBGISampler(budget=100.0, seed=0))
+@pytest.mark.parametrize("charged", [False, True])
+def test_trials_from_elsewhere_inform_and_are_free_unless_they_are_to_count(charged):
+    study = optuna.create_study(sampler=PBGISampler(budget=100.0, seed=0, charge_existing=charged))
     for x in (0.1, 0.3, 0.5, 0.7, 0.9):
         add(study, {"x": x}, (x - 0.4) ** 2)
     assert cost_summary(study).spent == 0.0
     add(study, {"x": 0.45}, 0.05**2, cost=8.0)
-    assert cost_summary(study).spent == 8.0
+    assert cost_summary(study).spent == (8.0 if charged else 0.0)
     suggestion = suggestion_of_next(study)
     assert suggestion.record["value_model"]  # a model was fitted: the start is over
     assert suggestion.predicted_cost == pytest.approx(8.0, rel=0.2)  # the only cost that is known
+
+
+def paid(trial):
+    trial.set_user_attr("cost", 2.0)
+    return (trial.suggest_float("x", 0.0, 1.0) - 0.4) ** 2
+
+
+def test_trials_of_another_study_and_of_another_sampler_are_free():
+    """Copies of trials know where they were suggested. A study's own stay charged, in a copy of the study too."""
+    storage = optuna.storages.InMemoryStorage()
+    old = optuna.create_study(study_name="old", storage=storage, sampler=PBGISampler(budget=100.0, seed=0))
+    old.optimize(paid, n_trials=4)
+    assert cost_summary(old).spent == 8.0
+    new = optuna.create_study(sampler=PBGISampler(budget=100.0, seed=0))
+    new.add_trials(old.trials)
+    assert cost_summary(new).spent == 0.0
+    new.optimize(paid, n_trials=2)
+    new.enqueue_trial({"x": 0.25})
+    new.optimize(paid, n_trials=1)
+    assert cost_summary(new).spent == 6.0
+    there = optuna.storages.InMemoryStorage()
+    optuna.copy_study(from_study_name="old", from_storage=storage, to_storage=there)
+    copy = optuna.load_study(study_name="old", storage=there, sampler=PBGISampler(budget=100.0))
+    assert cost_summary(copy).spent == 8.0
+
+
+def test_trials_before_the_sampler_came_are_free():
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(paid, n_trials=3)
+    assert cost_summary(study).spent == 6.0
+    study.sampler = PBGISampler(budget=4.0, seed=0)
+    study.optimize(paid, n_trials=9)
+    summary = cost_summary(study)
+    assert (summary.spent, summary.counts["complete"]) == (4.0, 5)
+    with pytest.raises(pbgi.InvalidInputError, match="charge_existing must be True or False"):
+        PBGISampler(charge_existing="yes")
 
 
 def suggestion_of_next(study):
@@ -236,7 +279,7 @@ def suggestion_of_next(study):
 def test_a_trial_failed_by_the_heartbeat_is_charged_what_was_held(tmp_path):
     with pytest.warns(optuna.exceptions.ExperimentalWarning):
         storage = optuna.storages.RDBStorage(sqlite_in(tmp_path), heartbeat_interval=1, grace_period=2)
-    study = optuna.create_study(storage=storage, sampler=PBGISampler(budget=10.0, seed=0))
+    study = optuna.create_study(storage=storage, sampler=PBGISampler(budget=10.0, seed=0, charge_existing=True))
     study.add_trials([trial_of(1.0, cost=2.0), trial_of(0, TrialState.RUNNING, system=suggested(3.0))])
     dead = study.trials[1]
     storage.record_heartbeat(storage.get_trial_id_from_study_id_trial_number(1, dead.number))

@@ -9,7 +9,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState, create_trial
 
 import pbgi
-from pbgi.constraint import AtLeast, AtMost
+from pbgi.constraints.constraint import AtLeast, AtMost
 from pbgi.errors import InvalidInputError
 from pbgi.integrations.optuna import PBGISampler, cost_summary
 from pbgi.integrations.optuna.summary import best_trial

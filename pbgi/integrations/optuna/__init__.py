@@ -2,6 +2,7 @@
 
     PBGISampler            suggests by the Gittins index, within a budget; workers share the study's storage
     GittinsStopCallback    stops when no further trial is worth its price
+    GittinsPruner          prunes trials that are not worth going on with; works with any sampler
     BudgetCallback         stops when the budget is spent, over all workers and restarts; works with any sampler
     cost_summary           what was spent, what is held for running trials, what is left
     ledger_of              the same, trial by trial
@@ -15,6 +16,7 @@ may be stopped, resumed and shared by many processes.
 """
 
 from pbgi.integrations.optuna.callbacks import BudgetCallback, GittinsStopCallback
+from pbgi.integrations.optuna.pruner import GittinsPruner
 from pbgi.integrations.optuna.sampler import NoTrialLeftError, PBGISampler
 from pbgi.integrations.optuna.summary import CostSummary, cost_summary, fail_abandoned
 from pbgi.study.attributes import STOP as STOP_KEY
@@ -26,6 +28,7 @@ __all__ = [
     "STOP_KEY",
     "BudgetCallback",
     "CostSummary",
+    "GittinsPruner",
     "GittinsStopCallback",
     "NoTrialLeftError",
     "PBGISampler",

@@ -63,7 +63,7 @@ class GittinsStopCallback(_StopCallback):
         self._judge: PBGISampler | None = None
         if cost_scale is not None:
             rule = GittinsStop(cost_scale, patience=1)
-            self._judge = PBGISampler(policy=PBGI(cost_scale), stop=rule, cost=cost, seed=0)
+            self._judge = PBGISampler(policy=PBGI(cost_scale), stop=rule, cost=cost, seed=0, charge_existing=True)
 
     def reason(self, study: Study) -> StopReason | None:
         """Why to stop the study now, or None."""
@@ -100,7 +100,7 @@ class BudgetCallback(_StopCallback):
             rule = "BudgetCallback must have a budget, of its own or of the study's PBGISampler"
             raise InvalidInputError(f"{rule}; got budget=None; write BudgetCallback(budget)")
         trials = trials_of(study)
-        ledger = ledger_of(trials) if sampler is None else sampler.ledger(trials)
+        ledger = ledger_of(trials) if sampler is None else sampler.ledger(study, trials)
         if sampler is None:  # which says it itself
             self._warn(ledger)
         spent = BudgetSpent().reason(Situation((), budget, ledger.spent, ledger.reserved, 1.0, {}))

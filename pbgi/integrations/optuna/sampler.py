@@ -77,6 +77,9 @@ class PBGISampler(BaseSampler):
         constraints_func: Conditions on outcomes, as Optuna's samplers take them: a function of a finished trial that
             returns numbers, none of which is above 0 where the trial is feasible. `trial.set_constraint` of Optuna 5
             does as well.
+        charge_existing: Whether trials count in the budget that were not suggested by a `PBGISampler` in this study:
+            those added by `study.add_trials`, and those of a sampler that the study had before. By default they inform
+            and are free.
     """
 
     @refuse_unknown_arguments
@@ -93,6 +96,7 @@ class PBGISampler(BaseSampler):
         model: GPConfig | ModelKind | None = None,
         search_space: Mapping[str, BaseDistribution] | None = None,
         constraints_func: ConstraintsFunction | None = None,
+        charge_existing: bool = False,
     ) -> None:
         self._settings = Settings(
             budget=budget,
@@ -110,6 +114,9 @@ class PBGISampler(BaseSampler):
         if constraints_func is not None and not callable(constraints_func):
             raise InvalidInputError(f"constraints_func must be a function of a trial; got {constraints_func!r}")
         self._constraints_func = constraints_func
+        if not isinstance(charge_existing, bool):
+            raise InvalidInputError(f"charge_existing must be True or False; got {charge_existing!r}")
+        self._charge_existing = charge_existing
         self._start_afresh()
 
     def _start_afresh(self) -> None:
@@ -120,7 +127,7 @@ class PBGISampler(BaseSampler):
 
     def __getstate__(self) -> dict[str, Any]:
         """The settings: all else is in the study."""
-        kept = ("_settings", "_given_space", "_independent", "_constraints_func")
+        kept = ("_settings", "_given_space", "_independent", "_constraints_func", "_charge_existing")
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -192,6 +199,8 @@ class PBGISampler(BaseSampler):
         """Note outcomes, what the trial is charged where that is known already, and that a failed one was heard of."""
         if self._constraints_func is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
             keep(study, trial, attributes.CONSTRAINTS, _checked_constraints(self._constraints_func(trial)))
+        if suggestion_of(trial) is None:  # it was enqueued with all of its parameters: it is this study's all the same
+            keep_suggestion(study, trial, Suggestion())
         if state == TrialState.FAIL and attributes.ABANDONED not in trial.system_attrs:
             keep(study, trial, attributes.ENDED, True)
         if told_cost(trial) is None:
@@ -222,7 +231,7 @@ class PBGISampler(BaseSampler):
         """Why to stop the study now, or None: what `pbgi.Optimizer.should_stop` says of its trials."""
         _require_one_objective(study)
         trials = trials_of(study)
-        ledger, search_space = self.ledger(trials), self._search_space(study, trials)
+        ledger, search_space = self.ledger(study, trials), self._search_space(study, trials)
         reason = self._budget_spent(ledger)
         if reason is not None or not search_space.axes:
             return reason
@@ -232,10 +241,10 @@ class PBGISampler(BaseSampler):
             return None  # a point in this space is not all there is to a trial
         return self._of_study(reason, ledger)
 
-    def ledger(self, trials: Sequence[FrozenTrial]) -> Ledger:
-        """What the trials cost; prices that this sampler knows are held for running ones."""
+    def ledger(self, study: Study, trials: Sequence[FrozenTrial]) -> Ledger:
+        """What the trials of a study cost; prices that this sampler knows are held for running ones."""
         with self._lock:
-            return self._accounts.ledger(trials, self._price)
+            return self._accounts.ledger(trials, self._price, None if self._charge_existing else study.study_name)
 
     # Choosing --------------------------------------------------------------------------------------------------------
 
@@ -260,7 +269,7 @@ class PBGISampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, trials: list[FrozenTrial], search_space: SearchSpace
     ) -> tuple[Suggestion, dict[str, Any]]:
         """What to suggest for a trial, given all others."""
-        ledger = self.ledger([other for other in trials if other.number != trial.number])
+        ledger = self.ledger(study, [other for other in trials if other.number != trial.number])
         spent = self._budget_spent(ledger)
         if spent is not None:
             return _refusal(study, spent), {}

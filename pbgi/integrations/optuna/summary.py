@@ -9,7 +9,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.checks import check_cost, require_positive
-from pbgi.constraint import Constraints
+from pbgi.constraints.constraint import Constraints
 from pbgi.integrations.optuna.sampler import PBGISampler
 from pbgi.study import attributes
 from pbgi.study.ledger import Account, Ledger, ledger_of, remaining
@@ -73,7 +73,7 @@ def cost_summary(study: Study, *, budget: float | None = None) -> CostSummary:
     """
     sampler = study.sampler if isinstance(study.sampler, PBGISampler) else None
     trials = trials_of(study)
-    ledger = ledger_of(trials) if sampler is None else sampler.ledger(trials)
+    ledger = ledger_of(trials) if sampler is None else sampler.ledger(study, trials)
     of_sampler = None if sampler is None else sampler.budget
     budget = of_sampler if budget is None else require_positive("budget", budget)
     best = _best(study, ledger)
@@ -145,7 +145,7 @@ def fail_abandoned(study: Study, *, older_than: float, cost: float | None = None
     now = dt.datetime.now()  # Optuna's times are local ones
     sampler = study.sampler if isinstance(study.sampler, PBGISampler) else None
     trials = trials_of(study)
-    ledger = ledger_of(trials) if sampler is None else sampler.ledger(trials)
+    ledger = ledger_of(trials) if sampler is None else sampler.ledger(study, trials)
     failed = []
     for account in ledger.accounts.values():
         trial, start = account.trial, account.trial.datetime_start

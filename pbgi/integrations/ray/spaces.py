@@ -212,6 +212,13 @@ def _multiples(lower: float, upper: float, quantum: float) -> tuple[int, int]:
 
 def _of_choices(choices: list[Any]) -> Axis:
     """The choices themselves where the engine can take them, else their positions."""
+    if any(
+        isinstance(choice, Mapping | list | tuple) and any(parse_spec_vars({"choice": choice})[1:])
+        for choice in choices
+    ):
+        rule = "a choice must not hold domains: what depends on a choice is not searched here"
+        way_out = "put its parameters beside it, and let the trainable ignore those that it does not need"
+        raise InvalidInputError(f"{rule}; got {choices!r}; {way_out}")
     try:
         return Axis((), Categorical(choices))
     except InvalidInputError:

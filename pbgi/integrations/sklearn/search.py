@@ -44,7 +44,9 @@ class GittinsSearchCV(BaseSearchCV):  # type: ignore[misc]
     Args:
         estimator: What is tuned; it needs `score`, or `scoring` says how it is scored.
         search_space: Names of parameters to `pbgi.Float`, `pbgi.Integer`, `pbgi.Categorical`, lists of choices, ranges
-            or frozen `uniform`, `loguniform` and `randint` of scipy.stats. Choices may be any objects.
+            or frozen `uniform`, `loguniform` and `randint` of scipy.stats. Choices may be any objects. Parameters may
+            depend on others (`when`), and a list of such mappings is searched as one space.
+        param_distributions: The same by the name that it has in `RandomizedSearchCV`; one of them is to be given.
         budget: Seconds of fitting and scoring, all folds added up, also if they run at the same time; with a `cost`
             that says what a candidate costs, in its unit. A candidate that is not expected to fit is not started.
         n_iter: The most candidates to try; None: as many as the budget pays for.
@@ -80,8 +82,9 @@ class GittinsSearchCV(BaseSearchCV):  # type: ignore[misc]
     def __init__(
         self,
         estimator: Any,
-        search_space: Mapping[str, Any],
+        search_space: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         *,
+        param_distributions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         budget: float | None = None,
         n_iter: int | None = None,
         scoring: Any = None,
@@ -113,6 +116,7 @@ class GittinsSearchCV(BaseSearchCV):  # type: ignore[misc]
         )
         # Kept as they are, and checked by `fit`: what scikit-learn asks of estimators, so that they can be cloned.
         self.search_space, self.budget, self.n_iter, self.random_state = search_space, budget, n_iter, random_state
+        self.param_distributions = param_distributions
         self.policy, self.stop, self.cost, self.model = policy, stop, cost, model
         self.n_startup_trials, self.batch_size = n_startup_trials, batch_size
 
@@ -120,7 +124,7 @@ class GittinsSearchCV(BaseSearchCV):  # type: ignore[misc]
         """Called by `fit`: candidates, until there is a reason to stop."""
         _require_named_metric(self.scoring, self.refit)
         n_iter = None if self.n_iter is None else MaxTrials(require_count("n_iter", self.n_iter))
-        batch_size, space = require_count("batch_size", self.batch_size), SearchSpace.of(self.search_space)
+        batch_size, space = require_count("batch_size", self.batch_size), SearchSpace.of(self._given_space())
         self.optimizer_ = self._new_optimizer(space)
         run = _Run(self, space, evaluate_candidates)
         with warnings.catch_warnings():
@@ -130,6 +134,14 @@ class GittinsSearchCV(BaseSearchCV):  # type: ignore[misc]
                     print(describe(self.optimizer_))
         self.spent_, self.stop_reason_ = self.optimizer_.spent, reason
         run.close()
+
+    def _given_space(self) -> Any:
+        """What is searched, by whichever name it was given."""
+        given = [space for space in (self.search_space, self.param_distributions) if space is not None]
+        if len(given) != 1:
+            rule = "search_space must be given, or param_distributions instead"
+            raise InvalidInputError(f"{rule}; got {len(given)} of them")
+        return given[0]
 
     def _new_optimizer(self, space: SearchSpace) -> Optimizer:
         optimizer = Optimizer(

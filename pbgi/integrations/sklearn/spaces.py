@@ -31,6 +31,8 @@ from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.serialization import Value, plain_value
 from pbgi.space import Space
 
+WHICH = "which space"  # of a list of them
+
 
 @dataclass(frozen=True, eq=False)
 class SearchSpace:
@@ -39,14 +41,21 @@ class SearchSpace:
     Attributes:
         engine: Where the engine searches.
         objects: Name to choices, of the parameters that are positions there.
+        names: Of a list of spaces the names that the estimator knows, by those of the engine.
     """
 
     engine: Space
     objects: Mapping[str, Sequence[Any]]
+    names: Mapping[str, str] | None = None
 
     @classmethod
     def of(cls, distributions: Any) -> "SearchSpace":
-        """The space of these lists and distributions, or an `InvalidInputError` that names the parameter."""
+        """The space of these lists and distributions, or an `InvalidInputError` that names the parameter.
+
+        A list of spaces is one space: which of them, and its parameters where it is that one.
+        """
+        if _is_list(distributions) or isinstance(distributions, tuple):
+            return cls._of_several([cls.of(one) for one in distributions])
         _require_one_space(distributions)
         objects = {
             name: list(value) for name, value in distributions.items() if _is_list(value) and not _is_plain(value)
@@ -57,25 +66,48 @@ class SearchSpace:
             objects,
         )
 
+    @classmethod
+    def _of_several(cls, spaces: Sequence["SearchSpace"]) -> "SearchSpace":
+        if not spaces or any(space.names is not None for space in spaces):
+            raise InvalidInputError("a list of spaces must hold at least one mapping, and no other list")
+        parameters: dict[str, Parameter | Value] = {WHICH: Categorical(range(len(spaces)))}
+        objects, names = dict[str, Sequence[Any]](), dict[str, str]()
+        for i, space in enumerate(spaces):
+            for name, p in space.engine.parameters.items():
+                inner = _prefixed(i, name)
+                existing = p if isinstance(p, Parameter) else Categorical([p])
+                parents = {_prefixed(i, parent): list(values) for parent, values in (existing.when or {}).items()}
+                parameters[inner], names[inner] = replace(existing, when={WHICH: i, **parents}), name
+            objects |= {_prefixed(i, name): choices for name, choices in space.objects.items()}
+        return cls(Space(parameters), objects, names)
+
     def candidate(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters that an estimator is given."""
-        return {name: self.objects[name][value] if name in self.objects else value for name, value in params.items()}
+        known = {name: self.objects[name][value] if name in self.objects else value for name, value in params.items()}
+        return known if self.names is None else {self.names[n]: value for n, value in known.items() if n in self.names}
 
     def candidates(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """The same for many: an array (n,) of values for each name."""
-        return {name: self._column(name, column) for name, column in columns.items()}
+        found = {name: self._column(name, column) for name, column in columns.items()}
+        if self.names is None:
+            return found
+        merged: dict[str, NDArray[Any]] = {}
+        for inner, name in self.names.items():
+            column, before = found[inner], merged.get(name)
+            merged[name] = column if before is None else np.where(_is_absent(before), column, before)
+        return merged
 
     def _column(self, name: str, column: NDArray[Any]) -> NDArray[Any]:
         if name not in self.objects:
             return column
         values = np.empty(len(column), dtype=object)
         for i, position in enumerate(column):
-            values[i] = self.objects[name][position]
+            values[i] = None if position is None else self.objects[name][position]
         return values
 
     def cost(self, cost: Cost | None) -> Cost | None:
         """A cost whose function takes candidates, as one whose function takes what the engine knows them by."""
-        if not self.objects:
+        if not self.objects and self.names is None:
             return cost
         if isinstance(cost, KnownCost):
             return replace(cost, price=_PriceOfCandidate(self, cost.price, cost.vectorized))
@@ -96,14 +128,20 @@ class _PriceOfCandidate:
         return self.price(self.space.candidates(params) if self.vectorized else self.space.candidate(params))
 
 
+def _prefixed(i: int, name: str) -> str:
+    """A parameter of one of several spaces as the engine knows it: another space may have one of that name, too."""
+    return f"{i}:{name}"
+
+
+def _is_absent(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where a parameter does not exist: NaN among numbers, None among choices."""
+    return np.array([value is None or value != value for value in column.tolist()], dtype=np.bool_)
+
+
 def _require_one_space(distributions: Any) -> None:
-    if isinstance(distributions, Mapping):
-        return
-    rule = "search_space must be one mapping from names to parameters"
-    if isinstance(distributions, Sequence) and not isinstance(distributions, str):
-        way_out = "a list of spaces is not supported: search each one, or put all parameters into one mapping"
-        raise InvalidInputError(f"{rule}; got {distributions!r}; {way_out}")
-    raise InvalidInputError(f"{rule}; got {distributions!r}; write {{'C': pbgi.Float(0.01, 100, log=True)}}")
+    if not isinstance(distributions, Mapping):
+        rule = "search_space must be a mapping from names to parameters, or a list of such mappings"
+        raise InvalidInputError(f"{rule}; got {distributions!r}; write {{'C': pbgi.Float(0.01, 100, log=True)}}")
 
 
 def _is_list(value: Any) -> bool:

@@ -1,12 +1,12 @@
 """Records of a study as tables for a terminal: numbers with sensible digits, no line wider than the window.
 
-What a name or a message holds cannot move the cursor: all of it goes through `pbgi.wording.text`.
+What a name or a message holds cannot move the cursor: all of it goes through `pbgi.display.wording.text`.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pbgi.wording import number, text
+from pbgi.display.wording import number, text
 
 LONGEST = 24  # letters of a name or a text; longer ones are cut
 GAP = "  "

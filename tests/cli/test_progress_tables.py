@@ -10,7 +10,7 @@ from cli_runs import ECHO, PBGI, run, write_job
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pbgi.cli.tables import best_table, status_table, trials_table
+from pbgi.display.tables import best_table, status_table, trials_table
 
 TRIAL = {"trial": 3, "state": "complete", "params": {"lr": 0.0312345678, "act": "relu"}, "value": 0.123456789}
 BEST = {**TRIAL, "cost": 2.5, "message": None, "recommended": None}

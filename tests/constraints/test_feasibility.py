@@ -11,7 +11,7 @@ import pbgi
 from pbgi import AtLeast, AtMost, Optimizer
 from pbgi.acquisition import GittinsIndex
 from pbgi.choice import snapshot_of
-from pbgi.feasibility import IfFeasible, WhereLikely, one_of_each
+from pbgi.constraints.feasibility import IfFeasible, WhereLikely, one_of_each
 from pbgi.gp.warp import IDENTITY
 from pbgi.policy import POLICIES
 

@@ -3,7 +3,7 @@
 import html
 from collections.abc import Iterable, Mapping, Sequence
 
-from pbgi.wording import text
+from pbgi.display.wording import text
 
 MOST_ROWS = 20
 

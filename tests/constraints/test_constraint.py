@@ -7,7 +7,7 @@ import pytest
 
 import pbgi
 from pbgi import AtLeast, AtMost, InvalidInputError, Optimizer
-from pbgi.constraint import beyond_limits, nearest
+from pbgi.constraints.constraint import beyond_limits, nearest
 
 SPACE = {"x": pbgi.Float(0.0, 1.0)}
 

@@ -1,0 +1,291 @@
+"""What it saves to let trials stop early: the best loss by what was spent, beside whole trials and other pruners.
+
+Problems, fixed before anything was tuned to them:
+
+    settling      three parameters; all curves fall alike towards their last value, with noise
+    crossing      the same, but what falls slowly ends lower: early values mislead
+    the tables of `curve_tables.py`: the demo's network by epochs, gradient boosting by trees
+
+Methods: `whole`, pbgi as it comes, where every trial runs to its end; `stages`, the same with steps=...; `resume`, the
+same where stopped trials can go on; Optuna's TPE with its MedianPruner and its HyperbandPruner, and with ours
+(`tpe-gittins`); our sampler with our pruner in a study (`study`). All pay the same costs for the same steps, a stopped
+trial those it took; only the last value of a trial that came to its end counts as its loss. A full budget is what 20
+typical trials cost.
+
+    python benchmarks/quality_early_stopping.py --seeds 16              appends to results/raw/early_stopping.jsonl
+    python benchmarks/quality_early_stopping.py --table                 what is in there
+"""
+
+import argparse
+import json
+import math
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from curve_tables import RAW, TABLES, table
+from threadpoolctl import threadpool_limits
+
+import pbgi
+
+N_WHOLE = 20  # typical trials that a full budget pays for
+SHARES = np.arange(1, 13) / 12  # of the full budget at which runs are compared
+LATEST = RAW / "early_stopping.jsonl"
+
+
+class Problem(NamedTuple):
+    """A curve of losses and costs for every point.
+
+    Attributes:
+        space: Names to parameters of pbgi.
+        steps: How long a trial is.
+        curve: (point, seed) -> losses (steps,) and costs so far (steps,).
+        typical: What a trial costs, as a rule.
+    """
+
+    space: Mapping[str, pbgi.Float | pbgi.Integer]
+    steps: int
+    curve: Callable[[Mapping[str, Any], int], tuple[np.ndarray, np.ndarray]]
+    typical: float
+
+
+STEPS, NOISE = 27, 0.005
+CUBE = {name: pbgi.Float(0.0, 1.0) for name in ("speed", "shape", "size")}
+
+
+def synthetic(crossing: bool) -> Problem:
+    """The two families: what falls slowly (at a low speed) ends lower if curves cross, else speed says nothing."""
+
+    def curve(point: Mapping[str, Any], seed: int) -> tuple[np.ndarray, np.ndarray]:
+        speed, shape, size = (float(point[name]) for name in CUBE)
+        bowl = (shape - 0.35) ** 2 + (size - 0.6) ** 2 + 0.05 * (1.0 - math.cos(12.0 * (shape - 0.35)))
+        last = 0.1 + 0.5 * bowl + (0.4 * (speed - 0.15) ** 2 if crossing else 0.1 * (speed - 0.5) ** 2)
+        tau = 8.0 * 0.08**speed if crossing else 2.0
+        t = np.arange(1, STEPS + 1)
+        begun, ended = (1.0 + t / tau) ** -1.5, (1.0 + STEPS / tau) ** -1.5
+        rng = np.random.default_rng([seed, *np.array([speed, shape, size]).view(np.uint64).tolist()])
+        losses = last + 0.9 * (begun - ended) / (1.0 - ended) + NOISE * rng.standard_normal(STEPS)
+        return losses, t * (1.0 + 3.0 * size)
+
+    return Problem(CUBE, STEPS, curve, STEPS * 2.5)
+
+
+def replayed(name: str) -> Problem:
+    """A recorded table: a number of each parameter's levels."""
+    known = table(name)
+    space = {parameter: pbgi.Integer(0, len(levels) - 1) for parameter, levels in known.levels.items()}
+
+    def curve(point: Mapping[str, Any], _seed: int) -> tuple[np.ndarray, np.ndarray]:
+        row = known.row(point)
+        return known.values[row], known.seconds[row]
+
+    return Problem(space, known.values.shape[1], curve, float(np.median(known.seconds[:, -1])))
+
+
+PROBLEMS: dict[str, Callable[[], Problem]] = {
+    "settling": lambda: synthetic(crossing=False),
+    "crossing": lambda: synthetic(crossing=True),
+    **{name: partial(replayed, name) for name in TABLES},
+}
+
+
+class Course:
+    """The best loss so far, by what has been spent."""
+
+    def __init__(self, budget: float) -> None:
+        self.budget, self.spent, self.best, self.n_trials = budget, 0.0, math.inf, 0
+        self.at = np.full(len(SHARES), np.inf)
+
+    def paid(self, cost: float) -> None:
+        """So much more has been spent."""
+        reached = self._reached()
+        self.spent += cost
+        self.at[reached & ~self._reached()] = self.best
+
+    def ended(self, loss: float) -> None:
+        """A trial has come to its end."""
+        self.best = min(self.best, loss)
+
+    def losses(self) -> list[float]:
+        """The best loss at each share of the budget."""
+        reached = self._reached()
+        return [float(loss) for loss in np.where(reached, self.best, self.at)]
+
+    def _reached(self) -> np.ndarray:
+        """Which shares of the budget have not been overspent yet."""
+        return np.asarray(self.spent <= SHARES * self.budget * (1.0 + 1e-9))
+
+
+# Methods -------------------------------------------------------------------------------------------------------------
+
+
+def with_optimizer(problem: Problem, seed: int, course: Course, *, stages: bool, resumable: bool = False) -> None:
+    """Ask, report and tell until the budget is spent."""
+    steps = pbgi.Steps(problem.steps, resumable=resumable) if stages else None
+    optimizer = pbgi.Optimizer(problem.space, budget=course.budget, seed=seed, steps=steps)
+    while optimizer.should_stop() is None:
+        trial = optimizer.ask()
+        losses, costs = problem.curve(trial.params, seed)
+        if not stages:
+            course.paid(float(costs[-1]))
+            optimizer.tell(trial, float(losses[-1]), cost=float(costs[-1]))
+            course.ended(float(losses[-1]))
+            continue
+        begun = trial.step
+        for step in range(begun + 1, problem.steps + 1):
+            course.paid(float(costs[step - 1] - (costs[step - 2] if step > 1 else 0.0)))
+            trial = optimizer.report(trial, step, float(losses[step - 1]), cost=float(costs[step - 1]))
+            if not optimizer.should_continue(trial):
+                trial = optimizer.stop(trial)
+                break
+        if trial.value is not None:
+            course.ended(trial.value)
+    course.n_trials = len(optimizer.trials)
+
+
+def with_study(problem: Problem, seed: int, course: Course, sampler: Any, pruner: Any) -> None:
+    """An Optuna study, until what is left of the budget is spent."""
+    import optuna
+    from optuna.distributions import FloatDistribution, IntDistribution
+
+    from pbgi.integrations.optuna import BudgetCallback
+
+    space = {
+        name: IntDistribution(p.low, p.high) if isinstance(p, pbgi.Integer) else FloatDistribution(p.low, p.high)
+        for name, p in problem.space.items()
+    }
+
+    def objective(trial: optuna.Trial) -> float:
+        params = {name: trial._suggest(name, distribution) for name, distribution in space.items()}
+        losses, costs = problem.curve(params, seed)
+        for step in range(1, problem.steps + 1):
+            course.paid(float(costs[step - 1] - (costs[step - 2] if step > 1 else 0.0)))
+            trial.set_user_attr("cost", float(costs[step - 1]))
+            if course.spent > course.budget:
+                raise optuna.TrialPruned
+            trial.report(float(losses[step - 1]), step)
+            if step < problem.steps and trial.should_prune():
+                raise optuna.TrialPruned
+        course.ended(float(losses[-1]))
+        return float(losses[-1])
+
+    study = optuna.create_study(sampler=sampler(seed, course.budget, space), pruner=pruner())
+    study.optimize(objective, callbacks=[BudgetCallback(course.budget)])
+    course.n_trials = len(study.trials)
+
+
+def in_study(sampled: str, pruned: str) -> Callable[[Problem, int, Course], None]:
+    """Optuna's sampler and pruners as they come, and ours."""
+
+    def method(problem: Problem, seed: int, course: Course) -> None:
+        import optuna
+
+        from pbgi.integrations.optuna import GittinsPruner, PBGISampler
+
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        pruners = {
+            "median": optuna.pruners.MedianPruner,
+            "hyperband": lambda: optuna.pruners.HyperbandPruner(min_resource=1, max_resource=problem.steps),
+            "gittins": GittinsPruner,
+        }
+        samplers = {
+            "tpe": lambda seed, _budget, _space: optuna.samplers.TPESampler(seed=seed),
+            "pbgi": lambda seed, budget, space: PBGISampler(seed=seed, budget=budget, search_space=space),
+        }
+        with_study(problem, seed, course, samplers[sampled], pruners[pruned])
+
+    return method
+
+
+METHODS: dict[str, Callable[[Problem, int, Course], None]] = {
+    "whole": lambda problem, seed, course: with_optimizer(problem, seed, course, stages=False),
+    "stages": lambda problem, seed, course: with_optimizer(problem, seed, course, stages=True),
+    "resume": lambda problem, seed, course: with_optimizer(problem, seed, course, stages=True, resumable=True),
+    "tpe-median": in_study("tpe", "median"),
+    "tpe-hyperband": in_study("tpe", "hyperband"),
+    "tpe-gittins": in_study("tpe", "gittins"),
+    "study": in_study("pbgi", "gittins"),
+}
+
+
+# Results -------------------------------------------------------------------------------------------------------------
+
+
+def read(path: Path) -> dict[tuple[str, str], dict[int, dict[str, Any]]]:
+    """Runs by problem and method, then by seed; of one that was made twice the later."""
+    runs: dict[tuple[str, str], dict[int, dict[str, Any]]] = defaultdict(dict)
+    for line in path.read_text().splitlines() if path.exists() else []:
+        run = json.loads(line)
+        runs[run["problem"], run["method"]][run["seed"]] = run
+    return runs
+
+
+def show(path: Path) -> None:
+    """Per problem and method: median losses, and beside whole trials."""
+    runs = read(path)
+    third, full = len(SHARES) // 3 - 1, len(SHARES) - 1
+    print(f"{'':18}{'':15}{'seeds':>6}{'trials':>7}{'third':>9}{'full':>9}{'third/whole full':>18}{'worst/whole':>13}")
+    for problem in dict.fromkeys(key[0] for key in runs):
+        whole = runs.get((problem, "whole"), {})
+        for method in dict.fromkeys(key[1] for key in runs if key[0] == problem):
+            mine = runs[problem, method]
+            seeds = sorted(mine.keys() & whole.keys())
+            if not seeds:
+                continue
+            own = np.median([mine[s]["losses"] for s in seeds], axis=0)
+            other = np.median([whole[s]["losses"] for s in seeds], axis=0)
+            with np.errstate(invalid="ignore"):
+                ratios = own / other
+            worst = np.nanmax(np.where(np.isfinite(other), ratios, np.nan))
+            n_trials = np.median([mine[s]["trials"] for s in seeds])
+            print(
+                f"{problem:18}{method:15}{len(seeds):6}{n_trials:7.0f}{own[third]:9.4g}{own[full]:9.4g}"
+                f"{own[third] / other[full]:18.3f}{worst:13.3f}"
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=16)
+    parser.add_argument("--problems", nargs="*", default=list(PROBLEMS), choices=list(PROBLEMS))
+    parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))
+    parser.add_argument("--out", type=Path, default=LATEST)
+    parser.add_argument("--max-seconds", type=float, default=math.inf, help="no run is begun after so many")
+    parser.add_argument("--table", action="store_true", help="show what there is, and run nothing")
+    args = parser.parse_args()
+    if not args.table:
+        run_all(args)
+    show(args.out)
+
+
+def run_all(args: argparse.Namespace) -> None:
+    """Run what is not there yet, seed by seed."""
+    begun, done = time.monotonic(), read(args.out)
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    for seed in range(args.seeds):
+        for name in args.problems:
+            for method in args.methods:
+                if seed in done[name, method] or time.monotonic() - begun > args.max_seconds:
+                    continue
+                problem, started = PROBLEMS[name](), time.process_time()
+                course = Course(N_WHOLE * problem.typical)
+                with threadpool_limits(1), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    METHODS[method](problem, seed, course)
+                run = {"problem": name, "method": method, "seed": seed, "losses": course.losses()}
+                run |= {"trials": course.n_trials, "seconds": time.process_time() - started}
+                with args.out.open("a") as file:
+                    file.write(json.dumps(run) + "\n")
+                print(
+                    f"{name} {method} {seed}: {course.best:.4g}, {course.n_trials} trials, {run['seconds']:.1f} s",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

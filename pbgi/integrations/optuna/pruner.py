@@ -1,0 +1,146 @@
+"""A pruner by the Gittins index: a trial goes on while what is left of it is worth its price.
+
+Whatever the sampler, the pruner has a model of its own of the study: of last values over parameters, and of how
+intermediate values go on (`pbgi.curves`). What is left of a trial is compared with what its price would buy elsewhere,
+see `pbgi.going_on`: that of the best new trial if the sampler is `PBGISampler`, else that of one like any other.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from optuna.pruners import BasePruner
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial
+from optuna.trial import TrialState as StudyState
+
+from pbgi.checks import refuse_unknown_arguments, require_count
+from pbgi.choice import goes_on, undisturbed
+from pbgi.errors import InvalidInputError
+from pbgi.fitting import fit_values
+from pbgi.history import Trial, TrialState
+from pbgi.integrations.optuna.sampler import PBGISampler
+from pbgi.notes import Note
+from pbgi.parameter import Float
+from pbgi.partial import FEWEST_CURVES
+from pbgi.policy import PBGI, PBGID
+from pbgi.serialization import Value
+from pbgi.settings import Settings
+from pbgi.space import Space
+from pbgi.state import RunState
+from pbgi.study import attributes
+from pbgi.study.learned import LearnedSpace
+from pbgi.study.ledger import told_cost
+from pbgi.study.reports import Lengths, lengths_of
+from pbgi.study.storage import trials_of
+
+SHARED = "pbgi:any"  # the one coordinate of trials that have no parameter in common
+
+
+class GittinsPruner(BasePruner):
+    """Prunes a trial when what is left of it is not worth what it would cost.
+
+    For any sampler, and best with `PBGISampler`. Trials report their intermediate values, the last of which is that of
+    the whole trial. Nothing is pruned before `n_startup_trials` have come to their end, and a trial that goes on for
+    longer than any of these is left alone. The cost of a trial is its user attribute `cost`, which
+    may be raised as it goes on, else its duration; steps are taken to cost alike.
+
+    Args:
+        n_startup_trials: Trials that come to their end before anything is pruned.
+        n_warmup_steps: Steps of each trial before it may be pruned.
+        cost_scale: How much of the objective one unit of cost is worth; by default what the study makes of it.
+        seed: Of the points at which it is looked what a new trial would be worth.
+    """
+
+    @refuse_unknown_arguments
+    def __init__(
+        self,
+        *,
+        n_startup_trials: int = FEWEST_CURVES,
+        n_warmup_steps: int = 0,
+        cost_scale: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._n_startup = max(require_count("n_startup_trials", n_startup_trials, zero=True), FEWEST_CURVES)
+        self._n_warmup = require_count("n_warmup_steps", n_warmup_steps, zero=True)
+        self._settings = Settings(policy=PBGID() if cost_scale is None else PBGI(cost_scale), seed=seed)
+        self._learned = LearnedSpace()
+        self._fitted: tuple[Any, Mapping[str, Note]] = None, {}
+
+    def prune(self, study: Study, trial: FrozenTrial) -> bool:
+        """Whether to prune the trial now; what Optuna asks after each report."""
+        if len(study.directions) > 1:
+            rule = "GittinsPruner is for studies of one objective"
+            raise InvalidInputError(f"{rule}; got {len(study.directions)} directions; combine them into one value")
+        step = trial.last_step
+        if step is None or step < self._n_warmup:
+            return False
+        trials = trials_of(study)
+        n_told = sum(t.state == StudyState.COMPLETE and bool(t.intermediate_values) for t in trials)
+        lengths = lengths_of(trials)
+        if n_told < self._n_startup or lengths is None:
+            return False
+        if not math.isfinite(trial.intermediate_values[step]):
+            return True
+        if not lengths.steps.is_decision(lengths.reports(trial, None)) or step - lengths.first + 1 >= lengths.last:
+            return False
+        trials = [trial if t.number == trial.number else t for t in trials]
+        return not self._goes_on(study, trials, trial.number, lengths)
+
+    def _goes_on(self, study: Study, trials: Sequence[FrozenTrial], number: int, lengths: Lengths) -> bool:
+        known = self._learned.search_space(study.study_name, trials)
+        space = known.space if known.axes else Space({SHARED: Float(0.0, 1.0)})
+        tells = any(told_cost(t) is not None for t in trials)
+        read: list[Trial] = []
+        asked = None
+        for each in trials:
+            point = known.to_engine(each.params) if known.axes else {SHARED: 0.5}
+            found = None if point is None else _trial(len(read), each, point, lengths, tells)
+            if found is not None:
+                asked = len(read) if each.number == number else asked
+                read.append(found)
+        if asked is None:
+            return True  # a point of another space: nothing is known of it
+        direction = "maximize" if study.direction == StudyDirection.MAXIMIZE else "minimize"
+        settings = replace(self._settings, steps=lengths.steps)
+        with undisturbed():
+            state = self._with_notes(space, direction, settings, read)
+            return goes_on(state, asked, best_next=isinstance(study.sampler, PBGISampler))
+
+    def _with_notes(self, space: Space, direction: str, settings: Settings, trials: list[Trial]) -> RunState:
+        """The state of the study, with the hyperparameters of the last fit; fitted anew when a trial has ended."""
+        state = RunState.of(space, direction, settings, trials)
+        ended = [t.number for t in trials if t.state in (TrialState.COMPLETE, TrialState.STOPPED)]
+        fitted_for = (space, direction, len(ended))
+        if self._fitted[0] != fitted_for:
+            self._fitted = fitted_for, fit_values(state).notes
+        noted = replace(trials[0], record=self._fitted[1])
+        return RunState.of(space, direction, settings, [noted, *trials[1:]])
+
+
+def _trial(number: int, trial: FrozenTrial, point: Mapping[str, Value], lengths: Lengths, tells: bool) -> Trial | None:
+    """A trial of the study as the engine sees it; None of one that waits."""
+    cost = told_cost(trial) if tells else _seconds(trial)
+    cost = cost or None
+    reports = lengths.reports(trial, cost)
+    complete = trial.state == StudyState.COMPLETE and trial.value is not None and math.isfinite(trial.value)
+    if trial.state == StudyState.WAITING:
+        return None
+    if trial.state == StudyState.RUNNING:
+        return Trial(number, point, TrialState.RUNNING, reports=reports)
+    if complete:
+        return Trial(number, point, TrialState.COMPLETE, trial.value, cost, reports=reports)
+    state = TrialState.STOPPED if trial.state == StudyState.PRUNED and reports else TrialState.FAILED
+    if trial.state == StudyState.FAIL and trial.user_attrs.get(attributes.OVERRUN):
+        state = TrialState.INTERRUPTED
+    return Trial(number, point, state, cost=cost, reports=reports)
+
+
+def _seconds(trial: FrozenTrial) -> float | None:
+    """How long a trial took, or has been running."""
+    if trial.datetime_start is None:
+        return None
+    ended = trial.datetime_complete or datetime.now(trial.datetime_start.tzinfo)
+    return max((ended - trial.datetime_start).total_seconds(), 0.0)
