@@ -37,8 +37,8 @@ INTRODUCTION = (
     "*Cost-aware Bayesian Optimization via the Pandora's Box Gittins Index* published curves over 16 seeds. Here is "
     "what became of them when they were run again with `pbgi`, by one rule for all policies, taken from the text and "
     "the authors' settings and not from how well it fits. Behind this page: [all numbers](paper-tables.md), [where "
-    "text and code differ](paper-deviations.md), [the problems](problems.md). It is generated (`python -m paper figures`, "
-    "`python -m paper table`); do not edit it."
+    "text and code differ](paper-deviations.md), [the problems](problems.md). It is generated (`python -m paper "
+    "figures`, `python -m paper table`); do not edit it."
 )
 
 
