@@ -25,7 +25,7 @@ BLACK, ORANGE, SKY, GREEN, BLUE, RED, PURPLE, BROWN, GREY = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#8C5A2B", "#999999",
 )  # fmt: skip
 DARK = "#444444"
-DASHES, DOTS = (0, (4, 2)), (0, (1, 1))
+DASHES, DOTS = (0, (4, 2)), ":"
 
 
 class Look(NamedTuple):
@@ -173,7 +173,7 @@ def title_of(panel: Panel) -> str:
     gp = GP_NAME.fullmatch(panel.problem)
     kernel = gp["kernel"].replace("squared exponential", "squared exp.") if gp else ""
     name = f"{kernel}, κ = {gp['length_scale']}" if gp else panel.problem
-    cost = {"varying": " (known)", "unknown": " (cost unknown)"}.get(panel.cost, "")
+    cost = {"varying": " (known)", "unknown": " (unknown)"}.get(panel.cost, "")
     return f"{name}, d = {panel.dim}{cost if panel.problem == 'Robot Pushing' else ''}"
 
 
