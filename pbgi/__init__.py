@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from pbgi.run import Result, maximize, minimize
     from pbgi.settings import Settings
     from pbgi.space import Space
-    from pbgi.steps import Report, Steps
     from pbgi.stopping import BudgetSpent, GittinsStop, MaxTrials, StopReason
+    from pbgi.trials.steps import Report, Steps
     from pbgi.warm_start import WarmStart
 
 _HOMES = {
@@ -61,7 +61,7 @@ _HOMES = {
     "run": ("Result", "maximize", "minimize"),
     "settings": ("Settings",),
     "space": ("Space",),
-    "steps": ("Report", "Steps"),
+    "trials.steps": ("Report", "Steps"),
     "stopping": ("BudgetSpent", "GittinsStop", "MaxTrials", "StopReason"),
     "warm_start": ("WarmStart",),
 }

@@ -26,8 +26,8 @@ from pbgi.checks import check_charge, check_cost, check_value
 from pbgi.errors import InvalidInputError, TrialStateError, UnknownTrialError
 from pbgi.notes import Note
 from pbgi.serialization import Value, require_fields
-from pbgi.steps import checked_report, require_next
-from pbgi.trial import (
+from pbgi.trials.steps import checked_report, require_next
+from pbgi.trials.trial import (
     NO_OUTCOMES,
     WITHOUT_VALUE,
     Params,

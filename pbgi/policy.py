@@ -26,10 +26,10 @@ from pbgi.checks import checks_arguments, require_positive, set_fields
 from pbgi.constraints.feasibility import IfFeasible, WhereLikely
 from pbgi.errors import InvalidInputError
 from pbgi.history import TrialState
-from pbgi.instalments import InstalmentIndex
 from pbgi.notes import COST_SCALE, INDEX, INITIAL_COST_SCALE
 from pbgi.search import Acquisition, SearchResult
 from pbgi.snapshot import Proposal, Snapshot, cost_of
+from pbgi.stages.instalments import InstalmentIndex
 
 PATH_CLIMBS = 10  # times as many climbs for Thompson sampling
 UCB_CONFIDENCE = 0.1

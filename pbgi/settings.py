@@ -17,8 +17,8 @@ from pbgi.policy import PBGI, PBGID, POLICIES, Policy
 from pbgi.serialization import from_plain, to_plain
 from pbgi.space import Space
 from pbgi.startup import default_n_startup
-from pbgi.steps import Steps, steps_of
 from pbgi.stopping import STOP_RULES, AnyOf, BudgetSpent, GittinsStop, StopRule, rules_of
+from pbgi.trials.steps import Steps, steps_of
 
 DIRECTIONS = {"minimize": -1.0, "maximize": 1.0}
 

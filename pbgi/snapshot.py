@@ -14,11 +14,11 @@ from pbgi.cost import WARINESS, CostModel
 from pbgi.cost.success import PerSuccess, Success, fit_success
 from pbgi.gp.warp import IDENTITY, Warp
 from pbgi.history import Trial, TrialState
-from pbgi.instalments import Instalments
 from pbgi.model import Model
 from pbgi.notes import Note
 from pbgi.search import Search
 from pbgi.space import Space
+from pbgi.stages.instalments import Instalments
 
 # Around a point that has just failed nothing is tried this close, in every coordinate, while anything else is left. The
 # distance halves with every FAILURE_MEMORY trials: the border of a failing region may hold the best point of all.

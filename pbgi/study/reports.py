@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.steps import Report, Steps
+from pbgi.trials.steps import Report, Steps
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def test_it_prunes_bad_trials_and_keeps_good_ones(sampler, direction, first):
     pruned = [t for t in study.trials if t.state == TrialState.PRUNED]
     complete = [t for t in study.trials if t.state == TrialState.COMPLETE]
     assert {t.number for t in complete} >= {0, 1, 2}
-    assert len(pruned) >= 5
+    assert len(pruned) >= (3 if sampler == "pbgi" else 5)  # ours soon tries good ones alone
     assert last_loss(study.best_params["x"]) < 0.01
     # Nothing that was pruned would have been better than the best at the end, by more than the last step tells apart.
     assert min(last_loss(t.params["x"]) for t in pruned) > last_loss(study.best_params["x"]) - 1e-3

@@ -2,8 +2,8 @@
 
 What is left of a trial is a box paid in instalments. A unit of cost is worth what the best new trial, paid as a whole,
 makes of it: at the exchange rate E[improvement] / E[cost] its index equals the best value, and the search would as well
-stop. At that rate, or at the policy's own if that is higher, a trial goes on if its index is above the best value. That
-new trials may stop early too is left out on purpose: one like a trial that has begun, with all of it still to pay,
+stop. At half that rate, or at the policy's own if that is higher, a trial goes on if its index is above the best value.
+That new trials may stop early too is left out on purpose: one like a trial that has begun, with all of it still to pay,
 would otherwise look better than that, be begun, look worse in its turn, and so on for ever.
 """
 
@@ -15,14 +15,17 @@ import numpy as np
 from pbgi.acquisition import LogExpectedImprovement
 from pbgi.arrays import Floats
 from pbgi.best_point import restricted
+from pbgi.choosing.state import RunState
 from pbgi.cost import fits
 from pbgi.history import Trial, TrialState
 from pbgi.policy import PBGI
 from pbgi.search import build_pool
 from pbgi.snapshot import Snapshot, cost_of
-from pbgi.state import RunState
 
 N_INCUMBENTS = 3
+# Of what the best new trial makes of a unit of cost. With all of it a trial that is sure to be better than all before
+# it is given up for a neighbor that may be better by a hair, and that for the next.
+LOG_SHARE = math.log(0.5)
 LOG_NOTHING = -10.0  # per typical cost: where it would buy nothing else
 
 
@@ -76,7 +79,7 @@ def log_worth_elsewhere(state: RunState, snapshot: Snapshot, *, best_next: bool 
         return max(own, LOG_NOTHING - math.log(state.typical_cost or 1.0))
     per_cost = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_warped, cost_power=1.0)
     worth = restricted(snapshot, per_cost).value(pool)
-    found = float(worth.max() if best_next else np.logaddexp.reduce(worth) - math.log(len(worth)))
+    found = float(worth.max() + LOG_SHARE if best_next else np.logaddexp.reduce(worth) - math.log(len(worth)))
     if math.isfinite(found):
         return max(own, found)
     return own if math.isfinite(own) else None

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pbgi.arrays import Floats
+from pbgi.choosing.partial import observe_partial
+from pbgi.choosing.state import RunState
 from pbgi.constraints.constraint import margins
 from pbgi.constraints.feasibility import Feasibility, OutcomeModel, one_of_each
 from pbgi.cost import CostModel, LearnedCost, UniformCost
@@ -17,7 +19,6 @@ from pbgi.gp.algebra import rounded
 from pbgi.gp.config import GPConfig
 from pbgi.gp.warp import IDENTITY, Warp, fit_warp
 from pbgi.history import Trial
-from pbgi.instalments import Instalments
 from pbgi.model import MOST_VALUES, Model, fit_model, last_hyperparameters, last_number, seen_by_model, to_note
 from pbgi.notes import (
     COST_MODEL,
@@ -28,8 +29,7 @@ from pbgi.notes import (
     outcome_model,
     outcome_model_size,
 )
-from pbgi.partial import observe_partial
-from pbgi.state import RunState
+from pbgi.stages.instalments import Instalments
 
 # The model is fitted anew only when there are this many times as many values as at its last fit, or something better
 # than it had seen: runs end no worse (`benchmarks/quality_variants.py`), and a fit takes a quarter of a suggestion's

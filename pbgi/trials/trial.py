@@ -12,7 +12,7 @@ from pbgi.display.notebook import heading, params_table
 from pbgi.errors import InvalidInputError
 from pbgi.notes import Note
 from pbgi.serialization import Value, plain_value, require_fields
-from pbgi.steps import Report, checked_reports, cost_so_far
+from pbgi.trials.steps import Report, checked_reports, cost_so_far
 
 
 class TrialState(StrEnum):
