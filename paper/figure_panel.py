@@ -6,7 +6,7 @@ never share a panel (LogEI and LogEIPC, MES and MFMES, MSEI and BMSEI) share a c
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -157,7 +157,13 @@ def name_seeds(axes: Axes, curves: Sequence[CurveSummary]) -> None:
     counts = sorted({curve.n_seeds for curve in curves})
     if counts:
         text = f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
-        place = {"xycoords": "axes fraction", "ha": "right", "va": "bottom", "fontsize": 7, "color": DARK}
+        place: dict[str, Any] = {
+            "xycoords": "axes fraction",
+            "ha": "right",
+            "va": "bottom",
+            "fontsize": 7,
+            "color": DARK,
+        }
         axes.annotate(text, (1.0, 1.0), xytext=(0, 1), textcoords="offset points", **place)
 
 

@@ -131,7 +131,7 @@ class Posterior:
     def predict(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Means and standard deviations (b, m) at points (b, m, d)."""
         step = max(1, BLOCK // max(1, self.X.shape[0] * self.X.shape[1]))
-        pieces = [self._predict(piece) for piece in torch.split(points, step, dim=1)]  # type: ignore[no-untyped-call]
+        pieces = [self._predict(piece) for piece in torch.split(points, step, dim=1)]
         mean, std = (torch.cat(part, dim=1) for part in zip(*pieces, strict=True))
         return mean, std
 
