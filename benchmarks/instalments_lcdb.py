@@ -166,25 +166,29 @@ def by_instalments(task: Task, rate: float) -> Outcome:
 
 def by_improvement_per_cost(task: Task, rate: float) -> Outcome:
     """Expected improvement per expected second, stopped as PBGI is; before the first training 0 is in hand."""
+
+    def per_cost(best: float, mean: Floats, std: Floats, seconds: Floats) -> Floats:
+        z = (mean - max(best, 0.0)) / np.maximum(std, 1e-12)
+        score: Floats = std * (stats.norm.pdf(z) + z * stats.norm.cdf(z)) / seconds
+        return score
+
+    return _by_score(task, rate, per_cost)
+
+
+def by_price(task: Task, rate: float) -> Outcome:
+    """Cheapest first, stopped as PBGI is."""
+    return _by_score(task, rate, lambda best, mean, std, seconds: -seconds)  # noqa: ARG005 - a score may need less
+
+
+def _by_score(task: Task, rate: float, score: Callable[[float, Floats, Floats, Floats], Floats]) -> Outcome:
+    """Train the learner of highest score on all data, until no index is above the best."""
     search = Search(task)
     while search.open_.any():
         index, mean, std, seconds = search.one_payment(rate)
         if search.best >= index.max():
             break
-        z = (mean - max(search.best, 0.0)) / np.maximum(std, 1e-12)
-        per_cost = std * (stats.norm.pdf(z) + z * stats.norm.cdf(z)) / seconds
-        search.train(int(np.argmax(np.where(search.open_, per_cost, -np.inf))), LAST)
-    return search.best, search.spent
-
-
-def by_price(task: Task, rate: float) -> Outcome:
-    """Cheapest first, stopped as PBGI is."""
-    search = Search(task)
-    while search.open_.any():
-        index, _, _, seconds = search.one_payment(rate)
-        if search.best >= index.max():
-            break
-        search.train(int(np.argmin(np.where(search.open_, seconds, np.inf))), LAST)
+        scores = score(search.best, mean, std, seconds)
+        search.train(int(np.argmax(np.where(search.open_, scores, -np.inf))), LAST)
     return search.best, search.spent
 
 

@@ -167,7 +167,7 @@ class Ending:
 
 
 def refit(factor: float) -> Callable[[], Any]:
-    return lambda: patch.multiple("pbgi.fitting", MANY_VALUES=0, VALUE_REFIT=factor)
+    return lambda: patch.multiple("pbgi.choosing.fitting", MANY_VALUES=0, VALUE_REFIT=factor)
 
 
 @contextmanager

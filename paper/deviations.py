@@ -23,8 +23,8 @@ ONLY_TOLD = """\
 - **The gradient of S-PBGI** is printed with log h in the denominator where its derivative belongs, and the published
   code has a sign of the cost term that a derivation does not. `pbgi` has one form of the index, the stable one, with
   derivatives checked against 50 digits; both of the paper's curves, PBGI and S-PBGI, are compared with it.
-- **The search** is 200 d Sobol points and 10 d climbs of BoTorch's heuristic. The same numbers are used here; starts are
-  chosen by height and distance instead of at random, and climbs that cannot win are given up.
+- **The search** is 200 d Sobol points and 10 d climbs of BoTorch's heuristic. The same numbers are used here; starts
+  are chosen by height and distance instead of at random, and climbs that cannot win are given up.
 - **Thompson sampling** climbs 20 times from 1024 Sobol points whatever the dimension, and so it does here. Looking
   around the best points as well ends elsewhere: a study of ours, in [the tables](paper-tables.md#studies-of-settings).
 - **Entropy search** is told the values in their own units where costs are uniform and where they vary; so it is here.
@@ -54,8 +54,8 @@ class Deviation:
 DEVIATIONS = (
     Deviation(
         "The model of the 1-D examples",
-        "The text: functions have the prior a(x) times a stationary one, and the model is that prior. The code: the kernel "
-        "of the model takes sqrt(a(x) a(x')), so that a is the variance where it should be the standard deviation.",
+        "The text: functions have the prior a(x) times a stationary one, and the model is that prior. The code: the "
+        "kernel of the model takes sqrt(a(x) a(x')), so that a is the variance where it should be the deviation.",
         (Panel("hard_for_eipc", 1, "varying"), Panel("hard_for_ei", 1, "varying")),
     ),
     Deviation(
@@ -73,9 +73,9 @@ DEVIATIONS = (
     ),
     Deviation(
         "Scales of Levy and Rosenbrock, prices of all three",
-        "The text multiplies values by 100 and 1e5, the code divides; an exchange rate of 1e-4 then means something else. "
-        "The text's price is 1 + 20 |x|_1, the code's 1 + 20 mean(x): less by the factor d. The budget of a run as "
-        "described buys as many average points. Regrets are in the functions' own units in both.",
+        "The text multiplies values by 100 and 1e5, the code divides; an exchange rate of 1e-4 then means something "
+        "else. The text's price is 1 + 20 |x|_1, the code's 1 + 20 mean(x): less by the factor d. The budget of a run "
+        "as described buys as many average points. Regrets are in the functions' own units in both.",
         tuple(Panel(name, 8, cost) for cost in ("uniform", "varying") for name in ("Ackley", "Levy", "Rosenbrock")),
         ("LogEI", "LogEIPC", "PBGI", "PBGI-D"),
     ),

@@ -43,7 +43,7 @@ class Evidence:
         return min(own, key=lambda policy: loss(own[policy])) if own else None
 
     def matches(self, panel: Panel, policies: Iterable[str], rivals: Iterable[str]) -> bool | None:
-        """Whether the best of these policies ends no worse than the best of the rivals; None where either is not run."""
+        """Whether the best of these policies ends no worse than the best of the rivals; None where one is not run."""
         own = self.on(panel)
         ours, theirs = ([own[name] for name in names if name in own] for names in (policies, rivals))
         if not ours or not theirs:

@@ -71,9 +71,9 @@ POLICIES: dict[str, Any] = {
     "PBGI": PBGI(1e-4),
     "PBGI-D": PBGID(0.1, 2.0),
 }
-# What the paper ran, by one rule for all panels: where a policy has a closed form its search looks at 200 d Sobol points
-# and climbs 10 d times, a path of Thompson sampling is climbed 20 times from 1024 points, and entropy search works in
-# the units of the values whether costs differ or not. BoTorch's other policies search as they do there.
+# What the paper ran, by one rule for all panels: where a policy has a closed form its search looks at 200 d Sobol
+# points and climbs 10 d times, a path of Thompson sampling is climbed 20 times from 1024 points, and entropy search
+# works in the units of the values whether costs differ or not. BoTorch's other policies search as they do there.
 SEARCHED = (LogEI, LogEIPC, LogEICC, UCB, PBGI, PBGID)
 N_POINTS, N_CLIMBS = 200, 10  # per dimension
 

@@ -6,7 +6,7 @@ never share a panel (LogEI and LogEIPC, MES and MFMES, MSEI and BMSEI) share a c
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ BLACK, ORANGE, SKY, GREEN, BLUE, RED, PURPLE, BROWN, GREY = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#8C5A2B", "#999999",
 )  # fmt: skip
 DARK = "#444444"
-DASHES, DOTS = (0, (4, 2)), (0, (1, 1))
+DASHES, DOTS = (0, (4, 2)), ":"
 
 
 class Look(NamedTuple):
@@ -157,7 +157,13 @@ def name_seeds(axes: Axes, curves: Sequence[CurveSummary]) -> None:
     counts = sorted({curve.n_seeds for curve in curves})
     if counts:
         text = f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
-        place = {"xycoords": "axes fraction", "ha": "right", "va": "bottom", "fontsize": 7, "color": DARK}
+        place: dict[str, Any] = {
+            "xycoords": "axes fraction",
+            "ha": "right",
+            "va": "bottom",
+            "fontsize": 7,
+            "color": DARK,
+        }
         axes.annotate(text, (1.0, 1.0), xytext=(0, 1), textcoords="offset points", **place)
 
 
@@ -173,7 +179,7 @@ def title_of(panel: Panel) -> str:
     gp = GP_NAME.fullmatch(panel.problem)
     kernel = gp["kernel"].replace("squared exponential", "squared exp.") if gp else ""
     name = f"{kernel}, κ = {gp['length_scale']}" if gp else panel.problem
-    cost = {"varying": " (known)", "unknown": " (cost unknown)"}.get(panel.cost, "")
+    cost = {"varying": " (known)", "unknown": " (unknown)"}.get(panel.cost, "")
     return f"{name}, d = {panel.dim}{cost if panel.problem == 'Robot Pushing' else ''}"
 
 

@@ -28,17 +28,19 @@ EXPLANATIONS = Path(__file__).parent / "explanations.toml"
 WIDTH = 160  # of a line of text
 OTHERS_UNRUN = (
     "Where only pictures are published: kernels and length scales in 32 dimensions, other kernels in 16, and both at "
-    "varying cost with fitted models beyond 4; 64 of the 256 seeds of the studies of PBGI-D."
+    "varying cost with fitted models beyond 4; kernels and length scales have 8 seeds at most, the studies of PBGI-D 64 of "
+    "256."
 )
 VARYING_8 = Panel(gp_problem(), 8, "varying")
 
-INTRODUCTION = """\
-# The paper's experiments, run again
-
-*Cost-aware Bayesian Optimization via the Pandora's Box Gittins Index* published curves over 16 seeds. Here is what became of them when they were run again with
-`pbgi`, by one rule for all policies, taken from the text and the authors' settings and not from how well it fits. Behind this page: [all numbers](paper-tables.md),
-[where text and code differ](paper-deviations.md), [the problems](problems.md). It is generated (`python -m paper figures`, `python -m paper table`); do not edit it.
-"""
+TITLE = "# The paper's experiments, run again\n"
+INTRODUCTION = (
+    "*Cost-aware Bayesian Optimization via the Pandora's Box Gittins Index* published curves over 16 seeds. Here is "
+    "what became of them when they were run again with `pbgi`, by one rule for all policies, taken from the text and "
+    "the authors' settings and not from how well it fits. Behind this page: [all numbers](paper-tables.md), [where "
+    "text and code differ](paper-deviations.md), [the problems](problems.md). It is generated (`python -m paper "
+    "figures`, `python -m paper table`); do not edit it."
+)
 
 
 def read_explanations(path: Path) -> dict[str, dict[str, str]]:
@@ -55,7 +57,7 @@ def page(curves: Sequence[CurveSummary], *, variant: str = VARIANTS[0], images: 
         images: Folder of the figures; those that are there are shown.
     """
     evidence, pairs = Evidence(curves, variant), compare(curves, variant)
-    parts = [INTRODUCTION]
+    parts = [TITLE, _filled(INTRODUCTION), ""]
     if not pairs:
         return "\n".join([*parts, f"No results yet: 0 of {_n_published()} published curves."]) + "\n"
     parts += _section("What comes out otherwise than published", _against(evidence, pairs))
@@ -72,7 +74,17 @@ def _section(title: str, lines: Iterable[str]) -> list[str]:
 
 
 def _item(text: str) -> str:
-    return textwrap.fill(f"- {text}", WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
+    return _filled(f"- {text}")
+
+
+def _filled(text: str) -> str:
+    return textwrap.fill(
+        text,
+        WIDTH,
+        subsequent_indent="  " if text.startswith("- ") else "",
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def _n_published() -> int:
@@ -115,8 +127,8 @@ def _true_prior(evidence: Evidence) -> Iterator[str]:
     if "PBGI" in names:
         numbers = ", ".join(f"{name} {told(described[name])} instead of {told(as_run[name])}" for name in names)
         yield _item(
-            "**Draws from a prior with varying costs were published with fitted hyperparameters.** With the prior itself, as the "
-            f"text has it, runs in 8 dimensions end with: {numbers} ({described['PBGI'].n_seeds} seeds)."
+            "**Draws from a prior with varying costs were published with fitted hyperparameters.** With the prior "
+            f"itself, as the text has it, runs in 8 dimensions end with: {numbers} ({described['PBGI'].n_seeds} seeds)."
         )
 
 
@@ -129,8 +141,8 @@ def _log_study(evidence: Evidence) -> Iterator[str]:
         paper = sorted(names, key=lambda name: float(theirs[name].median[-1]))
         paper_numbers = ", ".join(f"{name} {float(theirs[name].median[-1]):.2f}" for name in paper)
         yield _item(
-            f"**The study of logarithms comes out flatter.** From best to worst here {ours}; in the paper {paper_numbers}. "
-            "Climbs here are measured by the spread of the function, which may be why."
+            f"**The study of logarithms comes out flatter.** From best to worst here {ours}; in the paper "
+            f"{paper_numbers}. Climbs here are measured by the spread of the function, which may be why."
         )
 
 
@@ -153,19 +165,23 @@ def _near(pairs: Sequence[Comparison], curves: Sequence[CurveSummary]) -> Iterat
     n_inside, won = sum(pair.inside for pair in judged), winners(pairs)
     n_same = sum(winner.ours == winner.theirs for winner in won)
     n_runs, n_batched = sum(curve.n_seeds for curve in curves), sum(curve.n_batched for curve in curves)
+    share = f"{n_inside / max(len(judged), 1):.0%}"
     yield _item(
-        f"{len(pairs)} of the {_n_published()} curves that are known as numbers (main text and appendix) have been run. {len(judged)} have {MANY_SEEDS} seeds or more:"
-        f" {n_inside} of these ({n_inside / max(len(judged), 1):.0%}) end inside the published quartiles. {points} have one or two seeds, and are points."
+        f"{len(pairs)} of the {_n_published()} curves that are known as numbers (main text and appendix) have been run."
+        f" {len(judged)} have {MANY_SEEDS} seeds or more: {n_inside} of these ({share}) end inside the published "
+        f"quartiles. {points} have one or two seeds, and are points."
     )
     yield _item(f"{small} curves have a smaller search than the paper's, which time did not allow: {SMALLER_SEARCH}.")
     yield _item(f"The same policy is in front on {n_same} of {len(won)} panels.")
     yield _item(
-        f"{n_runs:,} runs took {duration(sum(curve.wall_seconds for curve in curves))}; {n_batched:,} of them were done many at a time on torch"
-        " (`python -m paper batch`), with the same random numbers ([compared](paper-tables.md#two-engines))."
+        f"{n_runs:,} runs took {duration(sum(curve.wall_seconds for curve in curves))}; {n_batched:,} of them were done"
+        " many at a time on torch (`python -m paper batch`), with the same random numbers "
+        "([compared](paper-tables.md#two-engines))."
     )
     yield _item(
-        "A run is the same to the last digit on the same machine with the same versions. Elsewhere (NumPy 2.5 for 2.4, another processor) it"
-        " begins alike, and last digits grow: after some evaluations other points are tried, and a seed may end elsewhere. Medians stay."
+        "A run is the same to the last digit on the same machine with the same versions. Elsewhere (NumPy 2.5 for 2.4, "
+        "another processor) it begins alike, and last digits grow: after some evaluations other points are tried, and "
+        "a seed may end elsewhere."
     )
 
 
@@ -174,9 +190,10 @@ def _default(curves: Sequence[CurveSummary]) -> Iterator[str]:
     if pairs:
         many = [pair for pair in pairs if pair.has_quartiles]
         yield _item(
-            f"`pbgi` as it comes, which chooses neither policy nor model by the problem, ends no worse than the best published curve on {_no_worse(pairs)} of"
-            f" {len(pairs)} panels, and on {_no_worse(many)} of the {len(many)} that have {MANY_SEEDS} seeds or more"
-            " ([table](paper-tables.md#todays-default-beside-the-best-published-curve))."
+            "`pbgi` as it comes, which chooses neither policy nor model by the problem, ends no worse than the best "
+            f"published curve on {_no_worse(pairs)} of {len(pairs)} panels, and on {_no_worse(many)} of the {len(many)}"
+            f" that have {MANY_SEEDS} seeds or more "
+            "([table](paper-tables.md#todays-default-beside-the-best-published-curve))."
         )
 
 

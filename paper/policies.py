@@ -20,7 +20,7 @@ from pbgi.arrays import Floats
 from pbgi.best_point import best_point
 from pbgi.botorch.policies import BOTORCH_POLICIES, MaxValueEntropy, MultiFidelityMaxValueEntropy
 from pbgi.model import Model
-from pbgi.policy import PATH_CLIMBS, RandomSearch, Thompson
+from pbgi.policy import RandomSearch, Thompson
 from pbgi.search import Acquisition, Search, build_pool, search
 from pbgi.snapshot import Proposal, Snapshot
 
@@ -232,8 +232,9 @@ NO_SEARCH, BOTORCH_SEARCH, OWN_SEARCH = "none", "BoTorch's", "pbgi's"
 def search_of(policy: Any) -> str:
     """The name of the search of a policy."""
     if isinstance(policy, SearchedFromSobol):
-        times = PATH_CLIMBS if isinstance(policy.policy, Thompson) else 1
-        climbs = times * policy.n_climbs_per_dimension
+        if isinstance(policy.policy, Thompson):
+            return f"{policy.n_points_per_dimension} d, many"  # a path is climbed several times as often
+        climbs = policy.n_climbs_per_dimension
         return f"{policy.n_points_per_dimension} d / {climbs} d" if climbs > 1 else SMALLER_SEARCH
     if isinstance(policy, PublishedThompson):
         return f"{policy.n_points} / {policy.n_climbs}"

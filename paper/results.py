@@ -1,9 +1,9 @@
 """Results: one line of JSON per finished run, in `results/<experiment>.jsonl`, which is committed.
 
 A line holds what is plotted of a run in less than a kilobyte: the best values one after another, to seven digits, and
-what was spent between them, to five. Evaluations that improved nothing are not kept, nor is the specification, since
-the key says which one it was, nor what is usual (`USUAL`). Every table and every figure is made of these files, and a campaign goes on where another machine
-left off.
+what was spent between them, to six. Evaluations that improved nothing are not kept, nor is the specification, since
+the key says which one it was, nor what is usual (`USUAL`). Every table and every figure is made of these files, and a
+campaign goes on where another machine left off.
 
 Files are only ever appended to, one whole line at a time, and each line is on the disk before the next run is counted
 as finished. A process that is killed while it writes leaves a torn last line: it is ignored, and its run is done again.
@@ -25,7 +25,7 @@ from paper.policies import PUBLISHED_SEARCH
 
 RESULTS = Path(__file__).parent / "results"
 SMOKE = RESULTS / "smoke"
-DIGITS, COST_DIGITS, OPTIMUM_DIGITS = 7, 5, 10
+DIGITS, COST_DIGITS, OPTIMUM_DIGITS = 7, 6, 10
 # What most lines would say, and none does.
 USUAL: dict[str, Any] = {
     "variant": "as_published",

@@ -113,7 +113,7 @@ def panel_of(record: Record) -> Panel:
 
 
 def summarize(records: Iterable[Record]) -> list[CurveSummary]:
-    """One summary per experiment, panel, policy, variant and search, sorted; of two records of a seed the later counts."""
+    """One summary per experiment, panel, policy, variant and search, sorted; of two records of a seed the later one."""
     by_curve: dict[tuple[str, Panel, str, str, str], dict[int, Record]] = defaultdict(dict)
     by_objective: dict[tuple[Panel, str, int], list[Record]] = defaultdict(list)
     for record in records:

@@ -29,12 +29,12 @@ Medians and quartiles over seeds at the end of the budget, in the units of the p
 better), or best observed value (larger is better) where no optimum is known. "Here" joins evaluations by straight
 lines, as the published curves do; "step" is what had really been reached when the budget was spent. The ratio is ours
 over theirs: of regret, or of the progress from the start for best values. One or two seeds are points, not medians:
-they have no quartiles, and "inside" (the published quartiles) is said of curves with {MANY_SEEDS} seeds or more only. Two runs of
-one 16-seed experiment differ by 5 to 15 % in the median.
+they have no quartiles, and "inside" (the published quartiles) is said of curves with {MANY_SEEDS} seeds or more only.
+Two runs of one 16-seed experiment differ by 5 to 15 % in the median.
 
-The search is how the next point was looked for. "{PUBLISHED_SEARCH}" is the published one: so many Sobol points, of which
-so many are climbed from. Where it has fewer than {MANY_SEEDS} seeds and a smaller one has more, the row has the smaller one and says
-"{SMALLER_SEARCH}". Thompson sampling climbs 20 times from 1024 points.
+The search is how the next point was looked for. "{PUBLISHED_SEARCH}" is the published one: so many Sobol points, of
+which so many are climbed from. Where it has fewer than {MANY_SEEDS} seeds and a smaller one has more, the row has the
+smaller one and says "{SMALLER_SEARCH}". Thompson sampling climbs 20 times from 1024 points.
 """
 
 ABOUT_SEARCH = """\
@@ -291,9 +291,9 @@ def _engines(curves: Sequence[CurveSummary]) -> str:
     if not rows:
         return ""
     about = (
-        "Runs done many at a time on torch (`python -m paper batch`), and the same by the engine of `pbgi` in NumPy. Both\n"
-        "have the same starts, pools and rules. From one seed the first suggestion is the same to the accuracy of a climb\n"
-        "(`tests/paper/test_batched.py`); then last digits grow, and seeds part. Medians are as near as those of two samples.\n"
+        "Runs done many at a time on torch (`python -m paper batch`), and the same by the engine of `pbgi` in NumPy.\n"
+        "Both have the same starts, pools and rules. From one seed the first suggestion is the same, to the accuracy\n"
+        "of a climb (`tests/paper/test_batched.py`); then last digits grow, and seeds part.\n"
     )
     head = ("panel", "policy", "NumPy", "torch", "seeds")
     return f"## Two engines\n\n{about}\n" + markdown_table(head, rows)

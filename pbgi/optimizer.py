@@ -5,7 +5,6 @@ hyperparameters) and what the policy must remember is in the records of the tria
 is a function of (seed, number of trials): so the same history gives the same suggestion, bit for bit, in any process.
 """
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,14 +12,15 @@ from typing import overload
 
 import numpy as np
 
-from pbgi.checks import check_outcomes, check_value, refuse_unknown_arguments, require_count
-from pbgi.choice import Choice, choose, nothing_left_message, snapshot_of, stop_reason, undisturbed
-from pbgi.constraints.constraint import ConditionStatus, Constraints, statuses
+from pbgi.checks import refuse_unknown_arguments, require_count
+from pbgi.choosing.choice import Choice, choose, nothing_left_message, snapshot_of, stop_reason, undisturbed
+from pbgi.choosing.fitting import fit_costs
+from pbgi.choosing.state import RunState, mean
+from pbgi.constraints.constraint import ConditionStatus, Constraints, statuses, told_outcomes
 from pbgi.cost import Cost
 from pbgi.display.notebook import heading, params_table
 from pbgi.display.wording import number, plural, short
 from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
-from pbgi.fitting import fit_costs
 from pbgi.gp.config import GPConfig
 from pbgi.history import NO_OUTCOMES, WITHOUT_VALUE, History, Trial
 from pbgi.importance import Importance, importance_of
@@ -33,7 +33,6 @@ from pbgi.serialization import Value
 from pbgi.settings import Settings
 from pbgi.snapshot import cost_of
 from pbgi.space import Space
-from pbgi.state import RunState, mean
 from pbgi.stopping import StopReason, StopRule
 from pbgi.trials.steps import Steps
 from pbgi.warm_start import WarmStart
@@ -208,7 +207,7 @@ class Optimizer(Reporting):
             The finished trial. Telling the same again changes nothing. A trial that ended without a value, because it
             was given up, say, takes one that comes late.
         """
-        outcomes = self._checked_outcomes(constraints, value)
+        outcomes = told_outcomes(self._settings.constraints, constraints, value)
         if isinstance(trial, Mapping):
             if charge is not None:
                 raise InvalidInputError(f"charge must be None for an observation from elsewhere; got {charge!r}")
@@ -221,22 +220,6 @@ class Optimizer(Reporting):
                 "with cost=UniformCost() the budget is a number of trials"
             )
         return self._history.complete(own.number, value, cost, charge, outcomes)
-
-    def _checked_outcomes(self, told: Mapping[str, float], value: float | None) -> Mapping[str, float]:
-        """The outcomes, if they are those of the conditions: all of them where there is a value."""
-        outcomes, wanted = check_outcomes(told), self._settings.constraints or {}
-        unknown = [name for name in outcomes if name not in wanted]
-        if unknown:
-            there = f"there are {', '.join(map(repr, wanted))}" if wanted else "there are no conditions"
-            raise InvalidInputError(
-                f"constraints must be outcomes that conditions are about; {there}; got {unknown[0]!r}"
-            )
-        missing = [name for name in wanted if name not in outcomes]
-        if missing and value is not None and math.isfinite(check_value(value)):
-            raise InvalidInputError(
-                f"constraints must have the outcome {missing[0]!r}, which a condition is about; got {dict(told)!r}"
-            )
-        return outcomes
 
     @refuse_unknown_arguments
     def fail(
@@ -253,7 +236,7 @@ class Optimizer(Reporting):
         It is charged all the same: the charge, else the cost, else what was expected. None of them is taken for an
         observation of what a success costs. Outcomes that conditions are about may be known all the same.
         """
-        outcomes = self._checked_outcomes(constraints, None)
+        outcomes = told_outcomes(self._settings.constraints, constraints, None)
         return self._end_without_value(partial(self._history.fail, constraints=outcomes), trial, cost, message, charge)
 
     @refuse_unknown_arguments

@@ -1,11 +1,11 @@
 """Trials that report on their way: the part of an optimizer that listens, and says whether they go on."""
 
 from pbgi.checks import refuse_unknown_arguments, require_count
-from pbgi.choice import goes_on, undisturbed
+from pbgi.choosing.choice import goes_on, undisturbed
+from pbgi.choosing.state import RunState
 from pbgi.errors import InvalidInputError
 from pbgi.history import History, Trial, TrialState
 from pbgi.settings import Settings
-from pbgi.state import RunState
 from pbgi.trials.steps import Steps
 
 

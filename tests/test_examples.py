@@ -29,6 +29,7 @@ def test_every_example_is_tested():
         "demo",
         "demo_picture",
         "demo_races",
+        "draw_idea",
         "draw_simulators",
         "optuna_study",
         "pandoras_box",
@@ -131,6 +132,12 @@ def test_report(tmp_path):
 
 
 @pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib is not installed")
+def test_the_idea_is_drawn(tmp_path):
+    out = run("-W", "error", EXAMPLES / "draw_idea.py", "--out", tmp_path).stdout
+    assert re.match(r"trained: deep, small, wide; kept a score of [\d.]+ for 25 dollars", out)
+    assert (tmp_path / "idea.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_pandoras_box(tmp_path):
     out = run(EXAMPLES / "pandoras_box.py", "--out", tmp_path).stdout
     assert "Test in this order" in out

@@ -144,7 +144,10 @@ class Campaign:
         self._y = self._numbers([np.multiply(state.sign, state.values) for state in self._states])
 
     def ended(self, deadline: float) -> Iterator[tuple[State, dict[str, Any]]]:
-        """Runs as they end, with their records; those not over by the deadline (on the clock of `time.monotonic`) are given up."""
+        """Runs as they end, with their records.
+
+        Those that are not over by the deadline, on the clock of `time.monotonic`, are given up.
+        """
         begin, n_runs = time.monotonic(), len(self._states)
         while self._states and time.monotonic() < deadline:
             over = [state for state in self._states if state.is_over]
@@ -185,14 +188,14 @@ class Campaign:
             center, spread = y.mean(1), y.std(1)
             scale = torch.where(spread > 0.0, spread, one)
             y = (y - center[:, None]) / scale[:, None]
-        if shape.is_fitted:
-            self._scales = fitted(self._config, X, y, self._scales)
-        assert self._scales is not None
+        known = self._scales
+        scales = fitted(self._config, X, y, known) if shape.is_fitted or known is None else known
         if shape.is_fitted or self._inverse is None or self._n_steps % FRESH_EVERY == 0:
-            self._inverse = fresh_inverse(shape.kernel, X, self._scales)
+            self._inverse = fresh_inverse(shape.kernel, X, scales)
         else:
-            self._inverse = grown_inverse(shape.kernel, X, self._inverse, self._scales)
-        return Posterior.of(shape.kernel, X, y, self._inverse, self._scales, scale, center)
+            self._inverse = grown_inverse(shape.kernel, X, self._inverse, scales)
+        self._scales = scales
+        return Posterior.of(shape.kernel, X, y, self._inverse, scales, scale, center)
 
     def _known(self) -> Scales:
         models = [state.run.specification.model for state in self._states]

@@ -1,9 +1,9 @@
 """Climbs of many runs from many starts each: `pbgi.search.climb.maximize_batch` with one axis more.
 
-The rules are those: a projected quasi-Newton step, Armijo's condition, a self-scaling BFGS matrix for every climb, and a
-race in which climbs that fall hopelessly behind the best one of their run are given up. (There, climbs that come near a
-better one are given up too, which saves time and finds nothing else.) Climbs that have ended keep their row until half
-of the rows are idle.
+The rules are those: a projected quasi-Newton step, Armijo's condition, a self-scaling BFGS matrix for every climb, and
+a race in which climbs that fall hopelessly behind the best one of their run are given up. (There, climbs that come near
+a better one are given up too, which saves time and finds nothing else.) Climbs that have ended keep their row until
+half of the rows are idle.
 """
 
 from collections.abc import Callable
@@ -74,7 +74,7 @@ def climb(
     Returns:
         Points (b, m, d) and values (b, m).
     """
-    b, _, d = starts.shape
+    b, d = len(starts), starts.shape[2]
     metric = torch.ones((b, d), dtype=starts.dtype, device=starts.device)
     if lengths is not None:
         logs = lengths.log()
@@ -107,7 +107,7 @@ def climb(
 
 
 def _begun(function: Function, starts: Tensor, scale: Tensor, metric: Tensor) -> _Climbs:
-    b, m, d = starts.shape
+    b, m, _ = starts.shape
     value, grad = function.value_and_grad(starts)
     grad = grad / scale[:, None, None]
     going = _is_finite(value, grad)

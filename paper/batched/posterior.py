@@ -48,7 +48,7 @@ def squared_distances(A: Tensor, B: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Scales:
-    """Hyperparameters of each run: length scales (b, d), variances of function (b,) and noise, in standardized units."""
+    """Hyperparameters of each run: length scales (b, d), variances of the function (b,), and the noise of all."""
 
     length_scales: Tensor
     output_scale: Tensor
@@ -131,7 +131,7 @@ class Posterior:
     def predict(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Means and standard deviations (b, m) at points (b, m, d)."""
         step = max(1, BLOCK // max(1, self.X.shape[0] * self.X.shape[1]))
-        pieces = [self._predict(piece) for piece in points.split(step, dim=1)]
+        pieces = [self._predict(piece) for piece in torch.split(points, step, dim=1)]
         mean, std = (torch.cat(part, dim=1) for part in zip(*pieces, strict=True))
         return mean, std
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pbgi.arrays import Floats
-from pbgi.checks import as_float, checks_arguments, is_real, set_fields, unboxed
+from pbgi.checks import as_float, check_outcomes, check_value, checks_arguments, is_real, set_fields, unboxed
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial, TrialState
 
@@ -187,3 +187,20 @@ def _checked_limit(limit: Any) -> float:
     if not is_real(plain) or not math.isfinite(as_float(plain)):
         raise InvalidInputError(f"limit must be a finite number; got {limit!r}")
     return as_float(plain)
+
+
+def told_outcomes(
+    conditions: Constraints | None, told: Mapping[str, float], value: float | None
+) -> Mapping[str, float]:
+    """The outcomes, if they are those of the conditions: all of them where there is a value."""
+    outcomes, wanted = check_outcomes(told), conditions or {}
+    unknown = [name for name in outcomes if name not in wanted]
+    if unknown:
+        there = f"there are {', '.join(map(repr, wanted))}" if wanted else "there are no conditions"
+        raise InvalidInputError(f"constraints must be outcomes that conditions are about; {there}; got {unknown[0]!r}")
+    missing = [name for name in wanted if name not in outcomes]
+    if missing and value is not None and math.isfinite(check_value(value)):
+        raise InvalidInputError(
+            f"constraints must have the outcome {missing[0]!r}, which a condition is about; got {dict(told)!r}"
+        )
+    return outcomes

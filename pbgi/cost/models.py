@@ -233,8 +233,8 @@ class _Learned:
 
     def log_upper(self, X: Floats, z: float) -> Floats:
         mean, variance = self._posterior(X)
-        # Of few costs the deviation itself is hardly known: with one, twice as much is kept clear of.
-        upper: Floats = mean + z * (1.0 + 1.0 / self._gp.n) * np.sqrt(variance + self._gp.noise_std**2)
+        # Of few costs the deviation itself is hardly known: with three, half as much again is kept clear of.
+        upper: Floats = mean + z * (1.0 + 1.5 / self._gp.n) * np.sqrt(variance + self._gp.noise_std**2)
         return upper if self._factor is None else upper + self._factor.log_upper(X, z)
 
     def log_moment_and_grad(self, X: Floats, power: float) -> tuple[Floats, Floats]:

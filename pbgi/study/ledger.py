@@ -150,7 +150,9 @@ class AccountBook:
         account = _account(trial, tells, price_of)
         if trial.state.is_finished():
             if study_name is not None and _is_from_elsewhere(account, study_name):
-                account = replace(account, charged=0.0, predicted=None)
+                # Beside costs that were told seconds are of another unit.
+                observed = None if tells and told_cost(trial) is None else account.observed
+                account = replace(account, observed=observed, charged=0.0, predicted=None)
             self._settled[trial.number] = account
         return account
 

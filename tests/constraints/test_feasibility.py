@@ -10,7 +10,7 @@ from scipy import stats
 import pbgi
 from pbgi import AtLeast, AtMost, Optimizer
 from pbgi.acquisition import GittinsIndex
-from pbgi.choice import snapshot_of
+from pbgi.choosing.choice import snapshot_of
 from pbgi.constraints.feasibility import IfFeasible, WhereLikely, one_of_each
 from pbgi.gp.warp import IDENTITY
 from pbgi.policy import POLICIES

@@ -106,7 +106,7 @@ def test_upper_quantile_counts_noise_and_how_few_costs_there_are(z):
     X, Z = design(SQUARE, 15), design(SQUARE, 40, seed=1)
     costs = some_costs(X) * np.exp(0.2 * np.random.default_rng(3).standard_normal(15))
     mean, variance, noise = line_and_process(SQUARE, X, costs, Z)
-    expected = mean + z * (1 + 1 / 15) * np.sqrt(variance + noise)
+    expected = mean + z * (1 + 1.5 / 15) * np.sqrt(variance + noise)
     np.testing.assert_allclose(fit(LearnedCost(), SQUARE, X, costs).log_upper(Z, z), expected, atol=1e-6)
 
 

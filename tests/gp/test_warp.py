@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
 from pbgi import Float, GittinsStop, Optimizer
-from pbgi.choice import snapshot_of
+from pbgi.choosing.choice import snapshot_of
 from pbgi.gp.config import GPConfig
 from pbgi.gp.warp import IDENTITY, PARAMETERS, Warp, fit_warp, inverse_yeo_johnson, yeo_johnson
 from pbgi.policy import PBGI, PBGID

@@ -13,8 +13,8 @@ from optuna.trial import TrialState
 from optuna_fixtures import MIXED, cost_of, engine_space, from_engine, objective, sqlite_in, suggest_mixed, value_of
 
 import pbgi
+from pbgi.choosing.state import LEARNING
 from pbgi.integrations.optuna import GittinsStopCallback, PBGISampler, cost_summary
-from pbgi.state import LEARNING
 
 
 def run(study, n_trials):

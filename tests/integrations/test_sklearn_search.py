@@ -391,7 +391,7 @@ def test_without_scikit_learn_the_extra_is_named():
 
 def test_a_list_of_spaces_is_searched_as_one():
     spaces = [
-        {"model": [LogisticRegression()], "model__C": Float(1e-3, 1e3, log=True)},
+        {"model": [LogisticRegression(max_iter=5000)], "model__C": Float(1e-2, 1e1, log=True)},
         {"model": [DecisionTreeClassifier(random_state=0)], "model__max_depth": [1, 2, 3]},
     ]
     iris = load_iris(return_X_y=True)

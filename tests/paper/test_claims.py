@@ -13,9 +13,9 @@ EXAMPLE = {"problem": "hard_for_eipc", "dim": 1, "budget": 40.0}
 
 
 def ending(final, **labels):
-    """Three runs that end with this regret."""
-    policy = labels.pop("policy")
-    return on_ackley(policy, (final,) * 3, **labels)
+    """Three runs that end with this regret, reached at half the budget."""
+    policy, half = labels.pop("policy"), labels["budget"] / 2
+    return [run | {"costs": [1.0, 1.0, half, half]} for run in on_ackley(policy, (final,) * 3, **labels)]
 
 
 def verdicts(records):
@@ -31,7 +31,7 @@ def test_an_example_is_judged_with_both_models(described, verdict):
     finals = {("LogEIPC", "as_described"): described, ("PBGI", "as_described"): 0.3}
     finals |= {("LogEIPC", "as_published"): 0.9, ("PBGI", "as_published"): 0.2}
     records = [r for (p, v), f in finals.items() for r in ending(f, policy=p, variant=v, **EXAMPLE)]
-    (found,) = findings(Evidence(summarize([run | {"costs": [1.0, 1.0, 20.0, 20.0]} for run in records])))
+    (found,) = findings(Evidence(summarize(records)))
     assert (found.verdict, found.figure) == (verdict, "hard_for_eipc")
     assert f"as described LogEIPC {described:g}, PBGI 0.3 (3 seeds)" in found.found
 
@@ -53,7 +53,8 @@ def test_too_hard_is_as_bad_as_random(pbgi, verdict):
 def test_settings_of_the_decay(spread, verdict):
     finals = {"PBGI-D, lambda_0 = 0.1, beta = 2": 1.0, "PBGI-D, lambda_0 = 0.1, beta = 10": spread}
     finals |= {"PBGI, lambda = 0.01": 1.0, "PBGI, lambda = 1e-05": 2.0}
-    assert verdicts([r for p, f in finals.items() for r in ending(f, policy=p, **GP8)])["PBGI-D"] == verdict
+    found = findings(Evidence(summarize([r for p, f in finals.items() for r in ending(f, policy=p, **GP8)])))
+    assert {finding.figure: finding.verdict for finding in found}["decay"] == verdict
 
 
 def test_the_study_of_logarithms():

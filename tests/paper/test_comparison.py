@@ -51,7 +51,7 @@ def test_the_default_beside_the_best_published_value(best, no_worse):
 
 
 def test_winners_are_named_among_the_policies_that_both_have():
-    curves = summarize(on_ackley("PBGI", (1.2,)) + on_ackley("LogEIPC", (0.7,)) + on_ackley("made_up", (0.1,)))
+    curves = summarize(on_ackley("PBGI", (1.2,) * 3) + on_ackley("LogEIPC", (0.7,) * 3) + on_ackley("RS", (0.1, 0.1)))
     (winner,) = winners(compare(curves))
     assert (winner.panel, winner.theirs, winner.ours, winner.n_policies) == (ACKLEY, "PBGI", "LogEIPC", 2)
 
@@ -59,7 +59,7 @@ def test_winners_are_named_among_the_policies_that_both_have():
 def test_mean_ranks_by_hand():
     """On this panel the paper has LogEIPC before PBGI-D before RS; here PBGI-D and LogEIPC are equal, before RS."""
     finals = {"LogEIPC": 0.5, "PBGI-D": 0.5, "RS": 3.0}
-    curves = [curve for policy, final in finals.items() for curve in summarize(on_ackley(policy, (final,)))]
+    curves = [curve for policy, final in finals.items() for curve in summarize(on_ackley(policy, (final,) * 3))]
     medians = {policy: published(ACKLEY)[policy].median[-1] for policy in finals}
     theirs = {policy: 1.0 + sum(other < median for other in medians.values()) for policy, median in medians.items()}
     found = {standing.policy: standing for standing in standings(compare(curves), cost_is_uniform=False)}

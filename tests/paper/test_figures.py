@@ -15,6 +15,7 @@ from paper.figure_panel import LOOKS, Results, draw_panel, in_order, looks_of, n
 from paper.figure_regret import (
     BAYESIAN_REGRET,
     EMPIRICAL_PANELS,
+    ROBOT_PUSHING,
     SYNTHETIC_PANELS,
     dimension_panels,
     kernel_panels,
@@ -45,7 +46,7 @@ def flat(level, n=21):
     return Band(median=one, q25=one / 2, q75=one * 2, mean=one * 1.5, standard_error=one / 10)
 
 
-def summary(panel, policy, level=1.0, *, experiment="made_up", seconds=None, quantity="regret"):
+def summary(panel, policy, level=1.0, *, experiment="made_up", seconds=None, quantity="regret", n_seeds=16):
     curves = published(panel)
     grid = curves[policy].grid if policy in curves else np.linspace(0.0, 50.0, 21)
     theirs = published_seconds(panel).get(policy)
@@ -58,11 +59,14 @@ def summary(panel, policy, level=1.0, *, experiment="made_up", seconds=None, qua
         grid=grid,
         step=flat(level),
         linear=flat(level * 3),
-        seeds=(0, 1),
+        search="200 d / 10 d",
+        seeds=tuple(range(n_seeds)),
         wall_seconds=1.0,
         suggest_seconds=0.1,
         iterations=theirs.grid if theirs else np.array([]),
         seconds=flat(seconds) if seconds and theirs else None,
+        rates=None,
+        n_batched=0,
     )
 
 
@@ -89,7 +93,7 @@ def test_without_results_only_what_needs_none_is_drawn(tmp_path, capsys):
     before = dict(rcParams)
     assert main(["boxes", "synthetic", "--results", str(tmp_path), "--out", str(tmp_path / "images")]) == 0
     said = capsys.readouterr()
-    assert [path.name for path in (tmp_path / "images").iterdir()] == ["boxes.png"]
+    assert sorted(path.name for path in (tmp_path / "images").iterdir()) == ["boxes.pdf", "boxes.png"]
     assert said.err == "skipped synthetic: no results yet\n"
     assert dict(rcParams) == before  # nothing global changes
     needs_none = {figure.name for figure in FIGURES if figure.ready(Results())}
@@ -126,7 +130,8 @@ def test_a_panel_shows_ours_solid_with_quartiles_and_theirs_dashed():
     heights = band.get_paths()[0].vertices[:, 1]
     assert (heights.min(), heights.max()) == (0.35, 1.4)
     assert axes.get_yscale() == "log"
-    assert axes.get_title() == "Ackley, d = 16"
+    assert axes.get_title("left") == "Ackley, d = 16"
+    assert [text.get_text() for text in axes.texts] == ["16 seeds"]
     assert axes.get_xlabel() == "cost spent"
     assert axes.get_ylabel() == "median simple regret"
 
@@ -151,6 +156,23 @@ def test_best_values_have_a_linear_axis_and_a_panel_without_runs_says_so():
     assert len(axes.get_lines()) == len(published(panel))
 
 
+def test_one_or_two_seeds_are_dotted_and_have_no_band():
+    panel = SYNTHETIC_PANELS[1][0]
+    axes = new_figure(1, 1).subplots()
+    draw_panel(axes, Results([summary(panel, "PBGI", n_seeds=2), summary(panel, "RS", n_seeds=3)]), panel)
+    assert line(axes, "PBGI").get_linestyle() == ":"
+    assert line(axes, "RS").get_linestyle() == "-"
+    assert len(axes.collections) == 1
+    assert [text.get_text() for text in axes.texts] == ["2 to 3 seeds"]
+
+
+def test_rows_say_their_cost_and_pushes_what_is_known():
+    figure = regret_figure(Results(), SYNTHETIC_PANELS)
+    assert [part.get_suptitle() for part in figure.subfigs] == ["Uniform cost", "Varying cost"]
+    titles = [title_of(panel) for panel in ROBOT_PUSHING[0]]
+    assert titles == ["Robot Pushing, d = 14 (known)", "Robot Pushing, d = 14 (unknown)"]
+
+
 def test_form_and_variant_choose_what_is_drawn():
     panel = Panel("Sphere", 2, "uniform")
     axes = new_figure(1, 1).subplots()
@@ -162,7 +184,7 @@ def test_form_and_variant_choose_what_is_drawn():
 def test_looks_tell_policies_apart():
     for grid in (BAYESIAN_REGRET, SYNTHETIC_PANELS, EMPIRICAL_PANELS):
         for row in grid:
-            names = {name for panel in row for name in published(panel)}
+            names = {name for panel in row for name in published(panel)} & set(POLICIES)
             looks = looks_of(names)
             assert len({look.color for look in looks.values()}) == len(names)
             assert len({look.marker for look in looks.values()}) == len(names)
@@ -184,23 +206,25 @@ def test_names_state_parameters():
 
 def test_a_grid_has_a_panel_per_plot_of_the_paper_and_a_legend_per_row():
     figure = regret_figure(Results(), BAYESIAN_REGRET)
-    assert [axes.get_title()[-2:].strip() for axes in figure.axes] == ["8", "16", "32"] * 2
+    assert [axes.get_title("left")[-2:].strip() for axes in figure.axes] == ["8", "16", "32"] * 2
     assert [axes.get_ylabel() for axes in figure.axes] == ["median simple regret", "", ""] * 2
     upper, lower = figure.subfigs
     assert legend_texts(upper) == [
         *("RS", "LogEI", "TS", "UCB", "KG", "MES", "MSEI", "PBGI", "PBGI-D"),
-        *(" ", "here", "published"),
+        *(" ", "here", "published", "1 or 2 seeds"),
     ]
     assert legend_texts(lower) == [
         *("RS", "LogEIPC", "LogEICC", "MFMES", "BMSEI", "PBGI", "PBGI-D"),
-        *(" ", "here", "published"),
+        *(" ", "here", "published", "1 or 2 seeds"),
     ]
 
 
 def test_main_grids_are_the_published_panels():
     shown = {panel for grid in (BAYESIAN_REGRET, SYNTHETIC_PANELS, EMPIRICAL_PANELS) for row in grid for panel in row}
     in_reference = {curve.panel for curve in published_curves() if curve.quantity in ("regret", "best")}
-    assert shown | {example_panel("hard_for_eipc")} == in_reference
+    shown |= {example_panel("hard_for_eipc"), example_panel("hard_for_ei")}
+    shown |= {panel for cost in ("uniform", "varying") for row in dimension_panels(cost) for panel in row}
+    assert shown | set(ROBOT_PUSHING[0]) == in_reference
 
 
 @pytest.mark.parametrize(
@@ -243,20 +267,21 @@ def test_studies_find_their_curves_by_what_the_names_state():
     assert list(decays.labels.values()) == ["β = 2", "β = 10"]
     axes = contour_figure(results).axes[-1]
     assert line(axes, "λ = $10^{-5}$").get_ydata()[0] == 2.0
-    assert len(axes.get_lines()) == 2
+    assert len(axes.get_lines()) == 2 * 2  # dashed: as published
     panel_axes = new_figure(1, 1).subplots()  # the main panel does not show the study
-    assert draw_panel(panel_axes, results, panel) == in_order({"PBGI", "RS"} | set(published(panel)))
+    assert draw_panel(panel_axes, results, panel) == in_order({"PBGI", "RS"} | set(published(panel)) & set(POLICIES))
 
 
 def test_log_scaling_shows_all_forms_of_improvement():
     panel = Panel(gp_problem(), 16, "uniform")
     names = ("LogEI", "Unst. EI", "Exp(LogEI)", "Log(Unst. EI)", "PBGI")
     (axes,) = log_scaling_figure(Results([summary(panel, name) for name in names])).axes
-    assert {text.get_text() for text in axes.get_legend().get_texts()} == set(names)
+    assert {text.get_text() for text in axes.get_legend().get_texts()} == {*names[:-1], "PBGI, stable"}
 
 
 def test_examples_match_the_published_amplitude_and_cost():
-    prior, cost, regret = example_figure(Results(), "hard_for_eipc").axes
+    prior, cost, regret, described = example_figure(Results(), "hard_for_eipc").axes
+    assert (regret.get_title("left"), described.get_title("left")) == ("as published", "as described")
     shapes = [curve for curve in published_curves() if curve.quantity == "shape"]
     for axes, which, published_shape in ((prior, 0, shapes[0]), (prior, 1, shapes[1]), (cost, 0, shapes[2])):
         drawn = axes.get_lines()[which]
@@ -268,10 +293,12 @@ def test_examples_match_the_published_amplitude_and_cost():
 
 def test_the_other_example_is_about_ei():
     results = Results([summary(example_panel("hard_for_ei"), name) for name in ("LogEI", "PBGI", "RS")])
-    prior, _, regret = example_figure(results, "hard_for_ei").axes
+    prior, _, regret, _ = example_figure(results, "hard_for_ei").axes
     assert prior.get_lines()[0].get_ydata().max() == pytest.approx(1.0)
     assert prior.get_lines()[0].get_ydata().min() == pytest.approx(0.81)
-    assert {text.get_text() for text in regret.get_legend().get_texts()} == {"LogEI", "PBGI"}
+    assert {text.get_text() for text in regret.get_legend().get_texts()} == {
+        *("LogEI", "LogEI (published)", "PBGI", "PBGI (published)"),
+    }
 
 
 def test_timing_prefers_the_quiet_machine():

@@ -10,6 +10,7 @@ from paper.progress import Durations, in_order, in_words
 
 def taken(curve: str, seconds: float) -> dict:
     labels = {"problem": "Ackley", "dim": 2, "cost": "varying", "policy": curve, "variant": "as_published"}
+    labels["search"] = "none"
     return labels | {"wall_seconds": seconds}
 
 

@@ -129,5 +129,5 @@ def test_a_parameter_with_a_condition_is_refused():
     """Where it is absent, the formula would have no value."""
     space = pbgi.Space({"kind": pbgi.Categorical([1, 2]), "depth": pbgi.Integer(1, 8, when={"kind": 2})})
     assert Formula("2 * kind", space)({"kind": 1}) == 2.0
-    with pytest.raises(InvalidInputError, match="parameter 'depth' must be in every point"):
+    with pytest.raises(InvalidInputError, match="parameter 'depth' must exist everywhere"):
         Formula("kind + depth", space)

@@ -266,6 +266,12 @@ def test_trials_before_the_sampler_came_are_free():
     study.optimize(paid, n_trials=9)
     summary = cost_summary(study)
     assert (summary.spent, summary.counts["complete"]) == (4.0, 5)
+    # Seconds of old trials are no costs beside those that are told.
+    study = optuna.create_study(sampler=PBGISampler(budget=100.0, seed=0))
+    study.add_trials([trial_of(50.0)] * 3)
+    study.optimize(paid, n_trials=3)
+    assert suggestion_of(study.trials[3]).predicted_cost == pytest.approx(50.0)
+    assert suggestion_of(study.trials[5]).predicted_cost == pytest.approx(2.0, rel=0.05)
     with pytest.raises(pbgi.InvalidInputError, match="charge_existing must be True or False"):
         PBGISampler(charge_existing="yes")
 

@@ -1,8 +1,9 @@
 """A pruner by the Gittins index: a trial goes on while what is left of it is worth its price.
 
 Whatever the sampler, the pruner has a model of its own of the study: of last values over parameters, and of how
-intermediate values go on (`pbgi.stages.curves`). What is left of a trial is compared with what that buys elsewhere, see
-`pbgi.begun.going_on`: that of the best new trial if the sampler is `PBGISampler`, else that of one like any other.
+intermediate values go on (`pbgi.stages.curves`). What is left of a trial is compared with what its price would buy
+elsewhere, see `pbgi.choosing.going_on`: that of the best new trial if the sampler is `PBGISampler`, else that of one
+like any other.
 """
 
 import math
@@ -16,11 +17,12 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState as StudyState
 
-from pbgi.begun.partial import FEWEST_CURVES
 from pbgi.checks import refuse_unknown_arguments, require_count
-from pbgi.choice import goes_on, undisturbed
+from pbgi.choosing.choice import goes_on, undisturbed
+from pbgi.choosing.fitting import fit_values
+from pbgi.choosing.partial import FEWEST_CURVES
+from pbgi.choosing.state import RunState
 from pbgi.errors import InvalidInputError
-from pbgi.fitting import fit_values
 from pbgi.history import Trial, TrialState
 from pbgi.integrations.optuna.sampler import PBGISampler
 from pbgi.notes import Note
@@ -29,7 +31,6 @@ from pbgi.policy import PBGI, PBGID
 from pbgi.serialization import Value
 from pbgi.settings import Settings
 from pbgi.space import Space
-from pbgi.state import RunState
 from pbgi.study import attributes
 from pbgi.study.learned import LearnedSpace
 from pbgi.study.ledger import told_cost

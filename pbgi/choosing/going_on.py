@@ -15,12 +15,12 @@ import numpy as np
 from pbgi.acquisition import LogExpectedImprovement
 from pbgi.arrays import Floats
 from pbgi.best_point import restricted
+from pbgi.choosing.state import RunState
 from pbgi.cost import fits
 from pbgi.history import Trial, TrialState
 from pbgi.policy import PBGI
 from pbgi.search import build_pool
 from pbgi.snapshot import Snapshot, cost_of
-from pbgi.state import RunState
 
 N_INCUMBENTS = 3
 # Of what the best new trial makes of a unit of cost. With all of it a trial that is sure to be better than all before

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pbgi.arrays import Floats
-from pbgi.begun.partial import observe_partial
+from pbgi.choosing.partial import observe_partial
+from pbgi.choosing.state import RunState
 from pbgi.constraints.constraint import margins
 from pbgi.constraints.feasibility import Feasibility, OutcomeModel, one_of_each
 from pbgi.cost import CostModel, LearnedCost, UniformCost
@@ -29,7 +30,6 @@ from pbgi.notes import (
     outcome_model_size,
 )
 from pbgi.stages.instalments import Instalments
-from pbgi.state import RunState
 
 # The model is fitted anew only when there are this many times as many values as at its last fit, or something better
 # than it had seen: runs end no worse (`benchmarks/quality_variants.py`), and a fit takes a quarter of a suggestion's

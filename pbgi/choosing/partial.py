@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbgi.arrays import Floats
+from pbgi.choosing.state import RunState
 from pbgi.gp.algebra import rounded
 from pbgi.gp.config import Hyperparameters
 from pbgi.gp.warp import Warp
 from pbgi.history import Trial
 from pbgi.stages.curves import Curves, Observed, fit_curves
 from pbgi.stages.instalments import Instalments
-from pbgi.state import RunState
 from pbgi.trials.steps import Steps
 
 # Curves that have come to their end, before anything is foretold: of one nobody knows whether others are like it.

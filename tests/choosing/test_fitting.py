@@ -8,7 +8,7 @@ from engine_fixtures import one_thread  # noqa: F401
 from scipy import stats
 
 from pbgi import Float, InvalidInputError, KnownCost, LearnedCost, Optimizer
-from pbgi.fitting import MANY_VALUES, VALUE_REFIT, refit_is_due
+from pbgi.choosing.fitting import MANY_VALUES, VALUE_REFIT, refit_is_due
 from pbgi.gp.algebra import rounded
 from pbgi.gp.config import GPConfig
 from pbgi.gp.fit import MapObjective, fit_gp

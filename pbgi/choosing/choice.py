@@ -15,16 +15,16 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from pbgi.arrays import Floats
-from pbgi.begun.going_on import can_resume, is_worth_going_on, worth_resuming
+from pbgi.choosing.fitting import cost_notes, fit_costs, fit_outcomes, fit_values
+from pbgi.choosing.going_on import can_resume, is_worth_going_on, worth_resuming
+from pbgi.choosing.state import LAST_SHARE, RunState
 from pbgi.constraints.constraint import beyond_limits
 from pbgi.cost import least_costs
-from pbgi.fitting import cost_notes, fit_costs, fit_outcomes, fit_values
 from pbgi.history import TrialState
 from pbgi.notes import Note
 from pbgi.policy import PBGI, LogEIPC
 from pbgi.snapshot import Proposal, Snapshot, failure_radius
 from pbgi.startup import START_SHARE, neglected_branch, start_point
-from pbgi.state import LAST_SHARE, RunState
 from pbgi.stopping import NothingLeft, Situation, StopReason
 
 
@@ -97,7 +97,7 @@ def nothing_left_message(state: RunState, choice: Choice) -> str:
 
 
 def goes_on(state: RunState, number: int, *, best_next: bool = True) -> bool:
-    """Whether a running trial is worth going on with; see `pbgi.begun.going_on`."""
+    """Whether a running trial is worth going on with; see `pbgi.choosing.going_on`."""
     steps, trial = state.settings.steps, state.trials[number]
     if trial.state is not TrialState.RUNNING:
         return False
