@@ -16,13 +16,14 @@ from optuna.trial import FrozenTrial, TrialState
 from pbgi.checks import check_cost, check_outcomes, check_value
 from pbgi.cli.command import LEAST_COST, Outcome, not_nested
 from pbgi.cli.progress import Standing, standing
+from pbgi.cli.running import earlier
 from pbgi.cli.study import JobStudy, hand_out, predicted_cost, recommended_of
 from pbgi.constraints.constraint import ConditionStatus
 from pbgi.errors import InvalidInputError, NothingLeftError
 from pbgi.prediction import Recommendation
 from pbgi.stopping import StopReason
 from pbgi.study import attributes
-from pbgi.study.ledger import ledger_of
+from pbgi.study.ledger import ledger_of, total
 from pbgi.study.outcomes import outcomes_of
 
 KEYS = ("trial", "value", "cost", "failed", "message")
@@ -70,22 +71,28 @@ def tell(study: JobStudy, result: Mapping[str, Any]) -> dict[str, Any]:
         trial = study.trial(number)
         charged, observed = cost, None
         if cost is None and not trial.state.is_finished():
-            charged, observed = _assumed_cost(study, trial), 0.0
+            charged, observed = _assumed_cost(study, trial, failed=value is None), 0.0
         return study.finish(number, told(charged, observed)).number
 
     ended = study.exclusively(finish)
     return trial_records(study.trials())[ended]
 
 
-def _assumed_cost(study: JobStudy, trial: Any) -> float:
-    """What a trial is charged whose cost nobody tells: what was expected."""
+def _assumed_cost(study: JobStudy, trial: Any, *, failed: bool) -> float:
+    """What a trial is charged whose cost nobody tells: what was expected, and what interrupted attempts have cost.
+
+    One that `tune` has put back and that is given up now has cost those alone.
+    """
+    paid = earlier(trial).cost_or_zero
+    if failed and paid and not trial.user_attrs.get(attributes.COMMAND):
+        return paid
     predicted = predicted_cost(trial)
     if predicted is None and study.settings.budget is not None:
         raise InvalidInputError(
             f"cost must be told, since the budget counts it and nothing is known of costs yet; got none for trial "
             f"{trial.number}"
         )
-    return predicted or LEAST_COST
+    return total([paid, predicted or LEAST_COST])
 
 
 def checked(result: Mapping[str, Any]) -> tuple[int, float | None, float | None, str | None]:
