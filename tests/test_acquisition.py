@@ -186,6 +186,8 @@ SMOOTH = build_snapshot(
 )
 KNOWN = KnownCost(lambda p: 1.0 + 20.0 * p["x0"] * p["x2"] ** 2).fit(CUBE, DESIGN, np.ones(12), GPConfig(), None)
 BEST = SMOOTH.best_warped
+
+
 def below(cost, affordable):
     return lambda X: fits(cost, X, affordable)
 

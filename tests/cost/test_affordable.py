@@ -80,6 +80,10 @@ def test_a_category_is_tried_while_enough_is_left_for_a_surprise_and_not_later(c
     assert spent_on_one_category(40.0, cost)[0] == {"a", "b"}
 
 
-@pytest.mark.parametrize("cost", [KnownCost(lambda p: 1.0), LearnedCost(lambda p: 1.0)])
+def one(_params):
+    return 1.0
+
+
+@pytest.mark.parametrize("cost", [KnownCost(one), LearnedCost(one)])
 def test_whoever_says_what_categories_cost_has_them_tried_to_the_end(cost):
     assert spent_on_one_category(19.0, cost)[0] == {"a", "b"}
