@@ -58,6 +58,7 @@ format: .venv/installed-dev
 bench: .venv/installed-dev
 	$(BIN)/python benchmarks/bench_index.py
 	$(BIN)/python benchmarks/bench_instalments.py
+	$(BIN)/python benchmarks/bench_stages.py
 	$(BIN)/python benchmarks/bench_pandora.py
 	$(BIN)/python benchmarks/bench_suggest.py
 	$(BIN)/python benchmarks/bench_botorch.py

@@ -83,9 +83,10 @@ def money_words(spent: float, reserved: float, budget: float) -> str:
     else:
         decimals = max(2 - math.floor(math.log10(budget)), 0)
         unit = 10**decimals
-        whole = [round(spent * unit), round(reserved * unit)]
-        whole.append(max(round(budget * unit) - sum(whole), 0))
-        parts = [f"{part / unit:.{decimals}f}" for part in (*whole, round(budget * unit))]
+        total = round(budget * unit)
+        paid = min(round(spent * unit), total)
+        held = min(round(reserved * unit), total - paid)  # rounded up, both together may be more than all
+        parts = [f"{part / unit:.{decimals}f}" for part in (paid, held, total - paid - held, total)]
     return f"{parts[0]} + {parts[1]} held + {parts[2]} left = {parts[3]}"
 
 

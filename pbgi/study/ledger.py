@@ -191,7 +191,9 @@ def _account(trial: FrozenTrial, tells: bool, price_of: PriceOf | None) -> Accou
 
 
 def _is_from_elsewhere(account: Account, study_name: str) -> bool:
-    return account.suggestion is None or account.suggestion.study not in (None, study_name)
+    if account.suggestion is None:  # a worker that vanished while it chose leaves none, and was charged here
+        return attributes.PRICE not in account.trial.system_attrs
+    return account.suggestion.study not in (None, study_name)
 
 
 def _observed(trial: FrozenTrial, told: float) -> float:

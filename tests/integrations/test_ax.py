@@ -398,6 +398,7 @@ def test_unknown_cost_metric_of_a_model():
 
 
 @pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.InputDataWarning")
+@pytest.mark.filterwarnings("ignore:`is_ordered` is not specified")  # of two choices, where it makes no difference
 def test_parameters_that_depend_on_a_choice():
     client = Client(random_seed=0)
     branches = {"svm": ["C"], "forest": ["depth"]}

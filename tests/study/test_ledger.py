@@ -9,7 +9,7 @@ from optuna.trial import TrialState, create_trial
 from optuna_fixtures import UNIT, add, sqlite_in, suggested, trial_of
 
 import pbgi
-from pbgi.integrations.optuna import BudgetCallback, PBGISampler, cost_summary, ledger_of
+from pbgi.integrations.optuna import BudgetCallback, PBGISampler, cost_summary, fail_abandoned, ledger_of
 from pbgi.study.suggestion import suggestion_of
 
 
@@ -332,3 +332,13 @@ def test_a_trial_failed_by_the_heartbeat_is_charged_what_was_held(tmp_path):
     # As `fail_stale_trials` does, without its wait.
     storage.set_trial_state_values(storage.get_trial_id_from_study_id_trial_number(1, dead.number), TrialState.FAIL)
     assert cost_summary(study).spent == 5.0
+
+
+def test_a_worker_that_vanished_while_it_chose_is_charged_what_was_held():
+    """It left no suggestion; it is one of this study all the same, since it was charged in it, by whichever process."""
+    storage, sampler = optuna.storages.InMemoryStorage(), PBGISampler(budget=10.0, seed=0)
+    study = optuna.create_study(storage=storage, sampler=sampler)
+    study.optimize(paid, n_trials=2)
+    study.add_trial(trial_of(0, TrialState.RUNNING))
+    assert fail_abandoned(optuna.load_study(study_name=study.study_name, storage=storage), older_than=1e-3) == (2,)
+    assert sampler.ledger(study, study.trials).spent == cost_summary(study).spent == 6.0
