@@ -1,11 +1,13 @@
 """Whether a budget holds where the cost is learned: what runs overspend, and what they leave.
 
-Six kinds of run, with costs from the smallest to the largest point in brackets: the README's example (9 times), the
+Eight kinds of run, with costs from the smallest to the largest point in brackets: the README's example (9 times), the
 quickstart's (16), a job on rented machines of `docs/costs.md` (a price list times hours, 320), its `steep` (1000) at
-budgets of 1000 and 300, and the demo's space with seconds by a formula of its size (1700) and noise of a tenth. A run
-overspends if its trials cost more than the budget, by however little.
+budgets of 1000 and 300, the demo's space with seconds by a formula of its size (1700) and noise of a tenth, and two
+where nothing but trying tells that a category is dear: it costs 100 times as much as two others (100), or each 10 times
+as much as the one before (300). A run overspends if its trials cost more than the budget, by however little. The last
+column: in how many runs every category was tried.
 
-    python benchmarks/quality_budget.py               200 runs, a few minutes
+    python benchmarks/quality_budget.py               272 runs, a few minutes
     python benchmarks/quality_budget.py --seeds 4     a quick try
 """
 
@@ -51,6 +53,15 @@ def machines(p: Params, rng: np.random.Generator) -> tuple[float, float]:  # noq
 
 def steep(p: Params, rng: np.random.Generator) -> tuple[float, float]:  # noqa: ARG001
     return (p["x"] - 0.4) ** 2 + (p["y"] - 0.6) ** 2, 10.0 ** (3 * p["x"])
+
+
+def categories(p: Params, rng: np.random.Generator) -> tuple[float, float]:  # noqa: ARG001
+    return (p["x"] - 0.4) ** 2 + (p["y"] - 0.6) ** 2 + 0.1 * (p["kind"] == "a"), {"a": 1, "b": 1, "c": 100}[p["kind"]]
+
+
+def ladder(p: Params, rng: np.random.Generator) -> tuple[float, float]:
+    value, _ = categories(p, rng)
+    return value, {"a": 1, "b": 10, "c": 100}[p["kind"]] * 3 ** (p["x"] - 0.5)
 
 
 def demo(p: Params, rng: np.random.Generator) -> tuple[float, float]:
@@ -101,33 +112,39 @@ KINDS = (
         },
         60.0,
     ),
+    Kind("1, 1, 100", categories, {**PLANE, "kind": pbgi.Categorical(["a", "b", "c"])}, 300.0),
+    Kind("1, 10, 100", ladder, {**PLANE, "kind": pbgi.Categorical(["a", "b", "c"])}, 300.0),
 )
 
 
-def share_spent(kind: Kind, seed: int) -> float:
-    """Of the budget, by one run."""
+def run(kind: Kind, seed: int) -> tuple[float, bool]:
+    """The share of the budget that one run spent, and whether it tried every category."""
     rng = np.random.default_rng([seed, 1])
     result = pbgi.minimize(lambda p: kind.function(p, rng), kind.space, budget=kind.budget, seed=seed)
-    return result.spent / kind.budget
+    chosen = {name: p.choices for name, p in kind.space.items() if isinstance(p, pbgi.Categorical)}
+    tried = all({t.params[name] for t in result.trials} == set(choices) for name, choices in chosen.items())
+    return result.spent / kind.budget, tried
 
 
-def line(name: str, spent: np.ndarray) -> str:
-    over = spent > 1.0 + 1e-9
-    unspent = np.maximum(1.0 - spent, 0.0).mean()
-    return f"{name:<14}{len(spent):>6}{over.mean():>12.1%}{max(spent.max() - 1.0, 0.0):>14.1%}{unspent:>12.1%}"
+def line(name: str, runs: np.ndarray) -> str:
+    """Of runs (n, 2)."""
+    spent, tried = runs.T
+    over, unspent = spent > 1.0 + 1e-9, np.maximum(1.0 - spent, 0.0).mean()
+    shares = f"{over.mean():>12.1%}{max(spent.max() - 1.0, 0.0):>14.1%}{unspent:>12.1%}{tried.mean():>12.1%}"
+    return f"{name:<14}{len(spent):>6}{shares}"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=34, help="runs of each kind")
     arguments = parser.parse_args()
-    print(f"{'':<14}{'runs':>6}{'overspent':>12}{'at most by':>14}{'unspent':>12}")
+    print(f"{'':<14}{'runs':>6}{'overspent':>12}{'at most by':>14}{'unspent':>12}{'all tried':>12}")
     everything = []
     with threadpool_limits(limits=1):
         for kind in KINDS:
-            spent = np.array([share_spent(kind, seed) for seed in range(arguments.seeds)])
-            print(line(kind.name, spent), flush=True)
-            everything.append(spent)
+            runs = np.array([run(kind, seed) for seed in range(arguments.seeds)])
+            print(line(kind.name, runs), flush=True)
+            everything.append(runs)
     print(line("all", np.concatenate(everything)))
     print(f"{'target':<14}{'':>6}{TARGET_SHARE:>12.1%}{TARGET_EXCESS:>14.1%}{TARGET_UNSPENT:>12.1%}")
     return 0

@@ -5,13 +5,14 @@ and `CostModel` say what is believed of values and costs; the functions here onl
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from pbgi.arrays import Bools, Floats
 from pbgi.condition import Conditions
-from pbgi.cost import WARINESS, CostModel, fits, posterior_and_cost
+from pbgi.cost import CostModel, posterior_and_cost
 from pbgi.cost.success import Success
 from pbgi.gp.warp import Warp
 from pbgi.index import gittins_index, gittins_index_and_grad, log_h, log_h_and_grad
@@ -185,23 +186,19 @@ class Restricted:
 
     Args:
         of: The function.
-        cost: Believed costs.
-        affordable: Points that may well cost more are not allowed; inf allows all.
+        is_affordable: Which points fit what may be spent; None allows all.
         avoid: (k, d) Points that failed.
         radius: Of each: points closer than this, in every coordinate, are not allowed; one number serves for all.
         categorical: (d,) Which coordinates are categories: close there means equal.
         success: Points more likely to fail than not are not allowed; None allows all.
-        wariness: How many deviations above its median a cost must be affordable.
     """
 
     of: Acquisition
-    cost: CostModel
-    affordable: float
+    is_affordable: Callable[[Floats], Bools] | None
     avoid: Floats
     radius: Floats | float
     categorical: Bools
     success: Success | None = None
-    wariness: float = WARINESS
 
     def value(self, X: Floats) -> Floats:
         """The value, or minus infinity."""
@@ -215,8 +212,8 @@ class Restricted:
     def allowed(self, X: Floats) -> Bools:
         """Which points are allowed."""
         allowed = np.ones(len(X), dtype=np.bool_)
-        if math.isfinite(self.affordable):
-            allowed &= fits(self.cost, X, self.affordable, self.wariness)
+        if self.is_affordable is not None:
+            allowed &= self.is_affordable(X)
         if self.success is not None:
             allowed &= self.success.is_likely(X)
         if not len(self.avoid):

@@ -6,7 +6,7 @@ import numpy as np
 
 from pbgi.acquisition import Cheapness, InBranch, Restricted
 from pbgi.arrays import Floats
-from pbgi.cost import CostModel, fits
+from pbgi.cost import CostModel
 from pbgi.parameter import Parameter, levels_of
 from pbgi.search import Acquisition, FineGrid, Grid, SearchResult, build_pool, search
 from pbgi.snapshot import Snapshot
@@ -37,7 +37,7 @@ def best_point(
     pool = _pool(snapshot, rng, former_maximizers) if pool is None else pool
     if snapshot.branch and snapshot.space.conditions is not None:
         acquisition = InBranch(acquisition, snapshot.space.conditions, snapshot.branch)
-    if not fits(snapshot.cost, snapshot.space.snap(pool), snapshot.affordable, snapshot.wariness).any():
+    if not snapshot.is_affordable(snapshot.space.snap(pool)).any():
         pool = np.concatenate([pool, cheap_points(snapshot.space, snapshot.cost, pool, snapshot.excluded, rng)])
     for wary in (True, False) if len(snapshot.failed) else (False,):
         free = math.isinf(snapshot.affordable) and not wary
@@ -60,13 +60,11 @@ def restricted(snapshot: Snapshot, acquisition: Acquisition, *, wary: bool = Tru
     """The function where points are affordable and, if wary, neither close to failures nor likely to fail."""
     return Restricted(
         acquisition,
-        snapshot.cost,
-        snapshot.affordable,
+        None if math.isinf(snapshot.affordable) else snapshot.is_affordable,
         snapshot.failed if wary else snapshot.failed[:0],
         snapshot.failed_radius if wary else 0.0,
         snapshot.space.categorical,
         snapshot.success if wary else None,
-        snapshot.wariness,
     )
 
 

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from pbgi.arrays import Floats, Ints
+from pbgi.arrays import Bools, Floats, Ints
 from pbgi.constraints.feasibility import Feasibility
-from pbgi.cost import WARINESS, CostModel
+from pbgi.cost import WARINESS, CostModel, Unseen, fits
 from pbgi.cost.success import PerSuccess, Success, fit_success
 from pbgi.gp.warp import IDENTITY, Warp
 from pbgi.history import Trial, TrialState
@@ -50,6 +50,7 @@ class Snapshot:
         failed_radius: (k,) How far around each failed point nothing is tried while there is anything else.
         warp: The map between values and what the model sees of them.
         wariness: How many deviations above its median a cost must be affordable.
+        unseen: How much categories that nobody has paid for may cost; None where that is known.
         search: How the best point is looked for.
         branch: What the first parents must have decided, by position; only points of that branch may be proposed.
         feasibility: How likely points are to keep the conditions on outcomes; None without conditions.
@@ -73,6 +74,7 @@ class Snapshot:
     failed_radius: Floats | float = FAILURE_RADIUS
     warp: Warp = IDENTITY
     wariness: float = WARINESS
+    unseen: Unseen | None = None
     search: Search = ENGINE_SEARCH
     branch: tuple[int, ...] = ()
     feasibility: Feasibility | None = None
@@ -94,6 +96,10 @@ class Snapshot:
     def price(self) -> CostModel:
         """What a point costs per success, a value that counts: what acquisition functions weigh."""
         return self.cost_per_value if self.feasibility is None else PerSuccess(self.cost_per_value, self.feasibility)
+
+    def is_affordable(self, X: Floats) -> Bools:
+        """Which points (m, d) fit what is left of the budget in a bad case."""
+        return fits(self.cost, X, self.affordable, self.wariness, self.unseen)
 
     @property
     def has_incumbent(self) -> bool:

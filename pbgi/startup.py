@@ -6,10 +6,11 @@ the space, and the next ones go as far out as what has been paid so far makes af
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from pbgi.arrays import Floats
+from pbgi.arrays import Bools, Floats
 from pbgi.best_point import cheap_points
 from pbgi.condition import Conditions
 from pbgi.cost import CostModel, fits
@@ -52,6 +53,7 @@ def start_point(
     rng: np.random.Generator,
     z: float = START_WARINESS,
     reach: float = 1.0,
+    unruinous: Callable[[Floats], Bools] | None = None,
 ) -> Proposal | None:
     """A point far from those seen, cheap rather than dear.
 
@@ -64,6 +66,7 @@ def start_point(
         rng: Source of randomness.
         z: How many deviations above its median a cost must fit the allowance.
         reach: How far from the middle of the space, of the way to its border, the point may lie.
+        unruinous: Which points (m, d) would leave the budget whole in a bad case, beside the allowance; None for all.
 
     Returns:
         The point, or None if every point is excluded or too dear.
@@ -72,9 +75,14 @@ def start_point(
         return Proposal(space.snap(np.full(space.dimension, 0.5)), None)
     pool = build_pool(space.dimension, rng, n_sobol=N_CANDIDATES)
     pool = space.snap(np.where(space.categorical, pool, 0.5 + reach * (pool - 0.5)))
-    candidates = _allowed(pool, cost, allowance, excluded, z)
+
+    def allowed(X: Floats) -> Floats:
+        X = _allowed(X, cost, allowance, excluded, z)
+        return X if unruinous is None else np.asarray(X[unruinous(X)])
+
+    candidates = allowed(pool)
     if not len(candidates) and cost is not None:
-        candidates = _allowed(cheap_points(space, cost, pool, excluded, rng), cost, allowance, excluded, z)
+        candidates = allowed(cheap_points(space, cost, pool, excluded, rng))
     if not len(candidates):
         return None
     candidates = _least_tried(space, candidates, seen)

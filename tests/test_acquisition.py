@@ -26,7 +26,7 @@ from pbgi.acquisition import (
     Restricted,
     UpperConfidenceBound,
 )
-from pbgi.cost import KnownCost, LearnedCost, UniformCost
+from pbgi.cost import KnownCost, LearnedCost, UniformCost, fits
 from pbgi.gp.config import GPConfig
 
 POINT = np.zeros((1, 1))
@@ -186,6 +186,12 @@ SMOOTH = build_snapshot(
 )
 KNOWN = KnownCost(lambda p: 1.0 + 20.0 * p["x0"] * p["x2"] ** 2).fit(CUBE, DESIGN, np.ones(12), GPConfig(), None)
 BEST = SMOOTH.best_warped
+
+
+def below(cost, affordable):
+    return lambda X: fits(cost, X, affordable)
+
+
 ACQUISITIONS = {
     "index": GittinsIndex(SMOOTH.model, SMOOTH.cost, 0.1),
     "index, free": GittinsIndex(SMOOTH.model, SMOOTH.cost, 1e-9),
@@ -204,7 +210,7 @@ ACQUISITIONS = {
     "path": PathValue(SMOOTH.model.sample_path(np.random.default_rng(0))),
     "cheapness": Cheapness(SMOOTH.cost),
     "restricted": Restricted(
-        GittinsIndex(SMOOTH.model, SMOOTH.cost, 0.1), SMOOTH.cost, 1e9, DESIGN[:2], 1e-9, np.zeros(3, dtype=bool)
+        GittinsIndex(SMOOTH.model, SMOOTH.cost, 0.1), below(SMOOTH.cost, 1e9), DESIGN[:2], 1e-9, np.zeros(3, dtype=bool)
     ),
 }
 
@@ -230,7 +236,8 @@ def test_cheapness_is_minus_the_log_cost():
 
 
 def restricted(cost, affordable, avoid, radius, categorical=(False, False, False)):
-    return Restricted(UpperConfidenceBound(SMOOTH.model, 1.0), cost, affordable, avoid, radius, np.array(categorical))
+    allowed = None if math.isinf(affordable) else below(cost, affordable)
+    return Restricted(UpperConfidenceBound(SMOOTH.model, 1.0), allowed, avoid, radius, np.array(categorical))
 
 
 @pytest.mark.parametrize("affordable", [math.inf, 8.0, 1.5])

@@ -6,7 +6,7 @@ the records of the trials.
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,17 +14,17 @@ from functools import cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from pbgi.arrays import Floats
-from pbgi.choosing.fitting import cost_notes, fit_costs, fit_outcomes, fit_values
+from pbgi.arrays import Bools, Floats
+from pbgi.choosing.fitting import cost_notes, fit_costs, fit_outcomes, fit_values, unseen_categories
 from pbgi.choosing.going_on import can_resume, is_worth_going_on, worth_resuming
 from pbgi.choosing.state import LAST_SHARE, RunState
 from pbgi.constraints.constraint import beyond_limits
-from pbgi.cost import least_costs
+from pbgi.cost import CostModel, fits, least_costs
 from pbgi.history import TrialState
 from pbgi.notes import Note
 from pbgi.policy import PBGI, LogEIPC
 from pbgi.snapshot import Proposal, Snapshot, failure_radius
-from pbgi.startup import START_SHARE, neglected_branch, start_point
+from pbgi.startup import START_SHARE, START_WARINESS, neglected_branch, start_point
 from pbgi.stopping import NothingLeft, Situation, StopReason
 
 
@@ -131,6 +131,7 @@ def snapshot_of(
         budget=state.settings.budget,
         affordable=state.affordable,
         wariness=state.wariness,
+        unseen=unseen_categories(state, cost),
         failed_radius=np.array([failure_radius(t, len(state.trials)) for t in state.failed]),
         instalments=values.instalments,
         feasibility=outcomes.feasibility and outcomes.feasibility.condition_on_pending(running),
@@ -175,12 +176,21 @@ def _start(state: RunState, seen: Floats, excluded: Floats | None, rng: np.rando
     """
     cost = fit_costs(state) if state.cost_is_known else None
     reaches = (1.0 - 0.75 ** max(len(state.failed), 1), 1.0) if state.in_the_dark else (1.0,)
+    unruinous = None if cost is None else _unruinous(state, cost)
     for allowance, reach in itertools.product(_allowances(state), reaches):
         limit = min(allowance, state.affordable)
-        proposal = start_point(state.space, seen, cost, limit, excluded, rng, reach=reach)
+        proposal = start_point(state.space, seen, cost, limit, excluded, rng, reach=reach, unruinous=unruinous)
         if proposal is not None:
             return proposal
     return None
+
+
+def _unruinous(state: RunState, cost: CostModel) -> Callable[[Floats], Bools] | None:
+    """Where a category that nobody has paid for would not take more than the budget in a bad case."""
+    unseen = unseen_categories(state, cost)
+    if unseen is None:
+        return None
+    return lambda X: (unseen.log_factor(X) == 0.0) | fits(cost, X, state.affordable, START_WARINESS, unseen)
 
 
 def _allowances(state: RunState) -> list[float]:

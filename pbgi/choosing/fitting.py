@@ -14,7 +14,7 @@ from pbgi.choosing.partial import observe_partial
 from pbgi.choosing.state import RunState
 from pbgi.constraints.constraint import margins
 from pbgi.constraints.feasibility import Feasibility, OutcomeModel, one_of_each
-from pbgi.cost import CostModel, LearnedCost, UniformCost
+from pbgi.cost import CostModel, LearnedCost, UniformCost, Unseen
 from pbgi.gp.algebra import rounded
 from pbgi.gp.config import GPConfig
 from pbgi.gp.warp import IDENTITY, Warp, fit_warp
@@ -119,6 +119,15 @@ def fit_costs(state: RunState) -> CostModel:
     seen = paid[-MOST_VALUES:]
     costs = np.array(state.whole_costs[-MOST_VALUES:], float)
     return kind.fit(state.space, state.points(seen), costs, config, start)
+
+
+def unseen_categories(state: RunState, cost: CostModel) -> Unseen | None:
+    """How much categories that nobody has paid for may cost; None where the user says what categories cost."""
+    kind = state.settings.cost or LearnedCost()
+    budget, left = state.settings.budget, state.remaining
+    if not isinstance(kind, LearnedCost) or kind.known_factor is not None or not state.paid or not budget:
+        return None
+    return Unseen.of(state.points(state.paid), state.space.categorical, cost, (left or 0.0) / budget)
 
 
 def cost_notes(state: RunState, cost: CostModel) -> dict[str, Note]:

@@ -16,7 +16,6 @@ from pbgi.acquisition import LogExpectedImprovement
 from pbgi.arrays import Floats
 from pbgi.best_point import restricted
 from pbgi.choosing.state import RunState
-from pbgi.cost import fits
 from pbgi.history import Trial, TrialState
 from pbgi.policy import PBGI
 from pbgi.search import build_pool
@@ -74,7 +73,7 @@ def log_worth_elsewhere(state: RunState, snapshot: Snapshot, *, best_next: bool 
     rng = np.random.default_rng([state.settings.seed, len(state.trials), 1])
     best = np.argsort(-snapshot.warped, kind="stable")[:N_INCUMBENTS]
     pool = state.space.snap(build_pool(state.space.dimension, rng, incumbents=snapshot.X[best]))
-    pool = pool[fits(snapshot.cost, pool, snapshot.affordable, snapshot.wariness)]
+    pool = pool[snapshot.is_affordable(pool)]
     if not len(pool):
         return max(own, LOG_NOTHING - math.log(state.typical_cost or 1.0))
     per_cost = LogExpectedImprovement(snapshot.model, snapshot.price, snapshot.best_warped, cost_power=1.0)

@@ -5,13 +5,12 @@ per cost p = -1, cooling p = -a: so every policy works with every cost, known or
 trial may cost in a bad case (`log_upper`).
 """
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
-from pbgi.arrays import Bools, Floats
+from pbgi.arrays import Floats
 from pbgi.checks import checks_arguments
 from pbgi.cost.function import Price, PriceFunction
 from pbgi.gp.algebra import rounded
@@ -29,8 +28,6 @@ PRIOR_LENGTH_SCALE = 0.5
 # of numbers it might cost hundreds of times as much, and a start that is wary would try none but the first.
 PRIOR_CATEGORY_SCALE = 4.0 * CATEGORY_DISTANCE
 PRIOR_LOG_NOISE_STD = 0.1
-# A trial is started if it fits what is left of a budget with a probability of 98 %.
-WARINESS = 2.0
 ALIKE = 3  # costs that are all the same say that all are
 
 
@@ -156,13 +153,6 @@ def _plain_gp(
     return GP.with_hyperparameters(
         X, y, hyperparameters, config, categorical=space.categorical, mean=mean, standardize=False
     )
-
-
-def fits(cost: CostModel, X: Floats, affordable: float, z: float = WARINESS) -> Bools:
-    """Which points (m, d) cost no more than what is affordable, as likely as a Gaussian is below z deviations."""
-    if math.isinf(affordable):
-        return np.ones(len(X), dtype=np.bool_)
-    return np.asarray(cost.log_upper(X, z) <= (math.log(affordable) if affordable > 0 else -math.inf))
 
 
 def least_costs(dimension: int) -> int:

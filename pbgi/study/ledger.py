@@ -11,7 +11,8 @@ A finished trial is charged, in this order,
 
 and nothing if there is none of these: a trial added from elsewhere without a cost informs and is free. No model learns
 from the duration of a trial whose attribute `cost` is no cost: costs may have another unit. A running trial
-holds what was predicted for it; where nothing was, what a completed trial has cost on average.
+holds what was predicted for it; where nothing was, what a completed trial has cost on average, or while there is none
+the most that a pruned one has cost.
 
 Finished trials from elsewhere are free where a ledger is of a study by name: those that were not suggested in it,
 because they were added to it or are older than its sampler.
@@ -29,6 +30,9 @@ from pbgi.checks import check_cost
 from pbgi.errors import InvalidInputError
 from pbgi.study import attributes
 from pbgi.study.suggestion import Suggestion, suggestion_of
+
+# Nobody knows how far a pruned trial had come: while no other is known, a whole one may cost so many times as much.
+WHOLE_FACTOR = 5.0
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,12 @@ class Ledger:
     def reserved(self) -> float:
         """Held for running trials."""
         return total(account.reserved for account in self.accounts.values())
+
+    @property
+    def needed_in_the_dark(self) -> float:
+        """What must be left for a trial while only pruned trials say what trials cost; else 0."""
+        known = self.accounts.values()
+        return 0.0 if _usual(known) else WHOLE_FACTOR * _paid_in_part(known)
 
 
 def total(costs: Iterable[float]) -> float:
@@ -138,7 +148,7 @@ class AccountBook:
         accounts = {trial.number: self._account(trial, price_of) for trial in begun}
         running = [n for n, account in accounts.items() if account.trial.state == TrialState.RUNNING]
         if running:
-            usual = _usual(accounts.values())
+            usual = _usual(accounts.values()) or _paid_in_part(accounts.values())
             accounts |= {number: _reserving(accounts[number], usual) for number in running}
         return Ledger(accounts)
 
@@ -202,6 +212,11 @@ def _says_nothing(trial: FrozenTrial, tells: bool) -> bool:
 def _seconds(trial: FrozenTrial, suggestion: Suggestion | None) -> float:
     choosing = 0.0 if suggestion is None else suggestion.seconds
     return 0.0 if trial.duration is None else max(trial.duration.total_seconds() - choosing, 0.0)
+
+
+def _paid_in_part(accounts: Iterable[Account]) -> float:
+    """The most that a pruned trial was charged: a whole one costs at least that."""
+    return max((a.charged for a in accounts if a.trial.state == TrialState.PRUNED), default=0.0)
 
 
 def _usual(accounts: Iterable[Account]) -> float:

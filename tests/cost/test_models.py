@@ -9,6 +9,7 @@ import pytest
 from engine_fixtures import LINE, MIXED, SQUARE, central_difference, cube, one_thread  # noqa: F401
 
 from pbgi import InvalidInputError
+from pbgi.cost.affordable import fits
 from pbgi.cost.models import (
     PRIOR_LENGTH_SCALE,
     PRIOR_LOG_NOISE_STD,
@@ -16,7 +17,6 @@ from pbgi.cost.models import (
     KnownCost,
     LearnedCost,
     UniformCost,
-    fits,
     least_costs,
     posterior_and_cost,
 )

@@ -5,7 +5,7 @@ import time
 
 import optuna
 import pytest
-from optuna.distributions import IntDistribution
+from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.trial import TrialState, create_trial
 from optuna_fixtures import UNIT, add, sqlite_in, suggested, trial_of
 
@@ -186,6 +186,46 @@ def test_failed_and_pruned_trials_are_charged_and_the_budget_stops_the_study():
     assert summary.costs == {"complete": 3.0, "pruned": 3.0, "fail": 3.0}
     assert summary.counts == {"complete": 3, "pruned": 4, "fail": 3}  # the last found nothing left, and was free
     assert "the budget of 9 is spent" in study.user_attrs["pbgi:stop"]["message"]
+
+
+def study_of_pruned(seed, space, budget=60.0):
+    """Trials of ten steps, a unit each at most, that are all pruned after the second until little is left."""
+
+    def objective(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        trial.set_user_attr("cost", 2.0 * 3.0 ** (x - 1.0))
+        trial.report(x, 1)
+        if cost_summary(study, budget=budget).spent < 0.8 * budget:
+            raise optuna.TrialPruned
+        trial.set_user_attr("cost", 10.0 * 3.0 ** (x - 1.0))
+        return x
+
+    study = optuna.create_study(sampler=PBGISampler(budget=budget, seed=seed, search_space=space))
+    study.optimize(objective, n_trials=100)
+    return study
+
+
+@pytest.mark.parametrize("space", [None, {"x": FloatDistribution(0.0, 1.0)}])
+@pytest.mark.parametrize("seed", range(3))
+def test_pruned_trials_say_what_a_whole_one_costs_at_least(seed, space):
+    """While nothing else is known, a trial begins only where one that costs five times as much would fit."""
+    study = study_of_pruned(seed, space)
+    spent = cost_summary(study).spent
+    assert 0.8 * 60.0 <= spent <= 60.0
+    assert "no trial is expected to fit" in study.user_attrs["pbgi:stop"]["message"]
+
+
+def test_a_pruned_trial_that_cost_a_fifth_of_what_is_left_is_the_last_one():
+    def objective(trial):
+        trial.suggest_float("x", 0.0, 1.0)
+        trial.set_user_attr("cost", 2.0)
+        trial.report(1.0, 1)
+        raise optuna.TrialPruned
+
+    for budget, expected in ((12.0, 2), (11.9, 1)):  # 10 and 9.9 are left after the first
+        study = optuna.create_study(sampler=PBGISampler(budget=budget, seed=0))
+        study.optimize(objective, n_trials=20)
+        assert cost_summary(study).spent == 2.0 * expected
 
 
 def test_seconds_are_the_cost_where_none_is_told():

@@ -35,7 +35,7 @@ from pbgi.study import attributes
 from pbgi.study.broken import why_broken
 from pbgi.study.engine import StudyEngine
 from pbgi.study.learned import LearnedSpace
-from pbgi.study.ledger import AccountBook, Ledger, misstated, misstates_cost, told_cost
+from pbgi.study.ledger import AccountBook, Ledger, misstated, misstates_cost, remaining, told_cost
 from pbgi.study.spaces import NotThereError, SearchSpace
 from pbgi.study.storage import keep, keep_stop, keep_suggestion, patiently, trials_of
 from pbgi.study.suggestion import Suggestion, suggestion_of
@@ -319,7 +319,7 @@ class PBGISampler(BaseSampler):
     ) -> tuple[Suggestion, dict[str, Any]]:
         """What to suggest for a trial, given all others."""
         ledger = self.ledger(study, [other for other in trials if other.number != trial.number])
-        spent = self._budget_spent(ledger)
+        spent = self._budget_spent(ledger) or self._too_little_left(ledger)
         if spent is not None:
             return _refusal(study, spent), {}
         if not search_space.axes or self._must_be_random(search_space, trials):
@@ -367,6 +367,14 @@ class PBGISampler(BaseSampler):
 
     def _budget_spent(self, ledger: Ledger) -> StopReason | None:
         return BudgetSpent().reason(_situation(self.budget, ledger))
+
+    def _too_little_left(self, ledger: Ledger) -> StopReason | None:
+        """Why no trial may begin while only pruned ones say what trials cost."""
+        left = remaining(self.budget, ledger)
+        priced = isinstance(self._settings.cost, KnownCost | UniformCost)
+        if left is None or priced or not self._settings.budget_holds or left >= ledger.needed_in_the_dark:
+            return None
+        return BudgetSpent().reason(_situation(self.budget, ledger, NothingLeft.UNAFFORDABLE))
 
     def _of_study(self, reason: StopReason | None, ledger: Ledger) -> StopReason | None:
         """The reason with the numbers of the study: the engine does not see trials without a point."""
