@@ -12,6 +12,7 @@ from typing import Any
 from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.constraints.constraint import AtMost, Condition, Constraints
+from pbgi.errors import InvalidInputError
 from pbgi.study import attributes
 
 ONE_BY_ONE = f"{attributes.CONSTRAINTS}:"
@@ -59,3 +60,14 @@ def beyond(constraints: Mapping[str, Condition], outcomes: Mapping[str, float]) 
 
 def _is_finite(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def checked_excesses(found: Any) -> list[float]:
+    """What a user's `constraints_func` returned: how far a trial is beyond each limit."""
+    try:
+        numbers = [float(x) for x in found]
+    except (TypeError, ValueError):
+        numbers = [math.nan]
+    if not all(map(math.isfinite, numbers)):
+        raise InvalidInputError(f"constraints_func must return finite numbers; got {found!r}")
+    return numbers

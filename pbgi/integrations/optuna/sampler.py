@@ -36,6 +36,7 @@ from pbgi.study.broken import why_broken
 from pbgi.study.engine import StudyEngine
 from pbgi.study.learned import LearnedSpace
 from pbgi.study.ledger import AccountBook, Ledger, misstated, misstates_cost, remaining, told_cost
+from pbgi.study.outcomes import checked_excesses
 from pbgi.study.spaces import NotThereError, SearchSpace
 from pbgi.study.storage import keep, keep_stop, keep_suggestion, patiently, trials_of
 from pbgi.study.suggestion import Suggestion, suggestion_of
@@ -239,7 +240,7 @@ class PBGISampler(BaseSampler):
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         """Note outcomes, what the trial is charged where that is known already, and that a failed one was heard of."""
         if self._constraints_func is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
-            keep(study, trial, attributes.CONSTRAINTS, _checked_constraints(self._constraints_func(trial)))
+            keep(study, trial, attributes.CONSTRAINTS, checked_excesses(self._constraints_func(trial)))
         if suggestion_of(trial) is None:  # it was enqueued with all of its parameters: it is this study's all the same
             keep_suggestion(study, trial, Suggestion())
         if state == TrialState.FAIL and attributes.ABANDONED not in trial.system_attrs:
@@ -420,16 +421,6 @@ def _switch(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise InvalidInputError(f"{name} must be True or False; got {value!r}")
     return value
-
-
-def _checked_constraints(found: Any) -> list[float]:
-    try:
-        numbers = [float(x) for x in found]
-    except (TypeError, ValueError):
-        numbers = [math.nan]
-    if not all(map(math.isfinite, numbers)):
-        raise InvalidInputError(f"constraints_func must return finite numbers; got {found!r}")
-    return numbers
 
 
 def _require_one_objective(study: Study) -> None:
