@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # What needs none of the heavy extras.
-LIGHT_TESTS := tests/gp tests/pandora tests/run tests/search tests/study tests/cli tests/test_optimizer.py tests/test_policy.py \
+LIGHT_TESTS := tests/choosing tests/constraints tests/cost tests/display tests/gp tests/pandora tests/run tests/search tests/stages \
+  tests/study tests/trials tests/cli tests/test_condition.py tests/test_optimizer.py tests/test_policy.py \
   tests/test_stopping.py tests/integrations/test_optuna*.py tests/integrations/test_sklearn*.py tests/integrations/test_tracking.py
 TEST_TOOLS := hypothesis mpmath packaging pandas psutil pytest pytest-xdist
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt

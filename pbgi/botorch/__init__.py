@@ -6,9 +6,14 @@ with BoTorch, and the engine's Gaussian process as a model of BoTorch.
 Needs BoTorch (`pip install botorch`). Names are imported when they are first used.
 """
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from pbgi.errors import MissingPackageError
 from pbgi.lazy import names_from
+
+if any(find_spec(name) is None for name in ("torch", "botorch")):
+    raise MissingPackageError("pbgi.botorch needs BoTorch: pip install botorch")
 
 if TYPE_CHECKING:
     from pbgi.botorch.acquisition import LogExpectedImprovementPerCost, PandorasBoxGittinsIndex

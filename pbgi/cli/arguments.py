@@ -65,6 +65,13 @@ def _ask_and_tell(commands: Commands) -> None:
     outcome.add_argument("--value", type=float, help="what the trial gave")
     outcome.add_argument("--failed", action="store_true", help="it ended without a value")
     tell.add_argument("--cost", type=float, help="what it cost; by default what was expected")
+    tell.add_argument(
+        "--outcome",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="what a constraint is about, as it came out",
+    )
     tell.add_argument("--message", help="why it failed")
 
 

@@ -246,6 +246,7 @@ class Attempt:
     ended: float | None = None
     killed_for: str | None = None
     overrun: bool = False
+    interrupted: bool = False
     _timers: dict[str, threading.Timer] = field(default_factory=dict, repr=False)
 
     @property
@@ -253,10 +254,16 @@ class Attempt:
         """How long it has run, or ran."""
         return max((self.ended or time.monotonic()) - self.started, LEAST_COST)
 
-    def stop(self, why: str, *, overrun: bool = False) -> None:
-        """Ask the group to end, and kill it `GRACE` seconds later; `overrun` says that the budget is used up."""
+    def stop(self, why: str, *, overrun: bool = False, interrupted: bool = False) -> None:
+        """Ask the group to end, and kill it `GRACE` seconds later.
+
+        Args:
+            why: In words.
+            overrun: Whether that is because the budget is used up.
+            interrupted: Whether it is neither the fault of the point nor of the command, so that it is to run again.
+        """
         if self.ended is None and self.killed_for is None:
-            self.killed_for, self.overrun = why, overrun
+            self.killed_for, self.overrun, self.interrupted = why, overrun, interrupted
             signal_group(self.process.pid, signal.SIGTERM)
             self._after("kill", GRACE, self.kill)
 
@@ -266,8 +273,10 @@ class Attempt:
             self._after("budget", seconds, lambda: self.stop(why, overrun=True))
 
     def kill(self) -> None:
-        """End the group at once."""
+        """End the group at once; if it was not to end yet, that is an interruption."""
         if self.ended is None:
+            if self.killed_for is None:
+                self.killed_for, self.interrupted = "the command was killed", True
             signal_group(self.process.pid, signal.SIGKILL)
 
     def _after(self, name: str, seconds: float, action: Callable[[], None]) -> None:

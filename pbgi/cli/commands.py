@@ -80,14 +80,18 @@ def _ask(options: argparse.Namespace) -> int:
 
 
 def _tell(options: argparse.Namespace) -> int:
-    from pbgi.cli.scripts import parsed_result, tell
+    from pbgi.cli.scripts import outcomes_in, parsed_result, tell
 
     if options.trial is None:
+        if options.outcome:
+            raise InvalidInputError(
+                "--outcome must go with the number of a trial; in JSON outcomes are keys of the result"
+            )
         result = parsed_result(sys.stdin.read())
     else:
         result = {"trial": options.trial, "failed": options.failed}
         result |= {key: value for key in ("value", "cost", "message") if (value := getattr(options, key)) is not None}
-    _print(tell(_study(options, create=False), result))
+    _print(tell(_study(options, create=False), result, outcomes_in(options.outcome)))
     return ExitCode.DONE
 
 

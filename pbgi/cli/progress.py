@@ -97,7 +97,9 @@ def _trials_left(settings: StudySettings, n: int, paid: Sequence[float], left: f
 
 def _seconds_left(trials: Sequence[FrozenTrial], more: int | None, running: int) -> float | None:
     """How long so many more trials take beside the running ones, of which half is done on average."""
-    took = [trial.duration.total_seconds() for trial in trials if trial.duration is not None][-RECENT:]
+    # The time between its attempts is no part of what a trial takes.
+    ran = [(t.user_attrs.get(attributes.SECONDS), t.duration) for t in trials if t.duration is not None][-RECENT:]
+    took = [seconds or duration.total_seconds() for seconds, duration in ran]
     if more is None or not took:
         return None
     return total(took) / len(took) * (more + 0.5 * running) / max(running, 1)

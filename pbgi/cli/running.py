@@ -2,9 +2,9 @@
 
 A trial in flight when its process was killed is recognized by that process being gone, which only processes of the same
 machine, boot and PID namespace can see, or by the machine having been booted since. Its command is killed if it still
-runs. If it had ended and left its result, the trial gets it; if it never began, it is taken over; otherwise the trial
-fails and is charged what is known to have been spent: until its guard killed it, or until now if it ran on, or until
-the last sign of life.
+runs. If it had ended and left its result, the trial gets it; if it never began, or was put back since its worker was
+told to end, it is taken over; otherwise the trial fails and is charged what is known to have been spent: until its
+guard killed it, or until now if it ran on, or until the last sign of life.
 
 Trials of this process are measured, others known by what their workers note in the study. A worker notes when a command
 began and, now and then, how long it has run. In between the command is taken to run on; of one whose worker is silent
@@ -40,7 +40,7 @@ from pbgi.cli.processes import NOTE, identity, is_alive, is_here, is_of_earlier_
 from pbgi.cli.study import JobStudy, predicted_cost
 from pbgi.study import attributes
 from pbgi.study.ledger import Account, Ledger, ledger_of, total
-from pbgi.study.sound import are_outcomes, is_amount
+from pbgi.study.sound import are_attempts, are_outcomes, is_amount
 
 # Trials whose worker died --------------------------------------------------------------------------------------------
 
@@ -76,16 +76,18 @@ def recover(
         finished, taken_over = [], []
         own = identity(os.getpid())
         for trial in study.trials():
-            has_begun = attributes.COMMAND in trial.user_attrs
             if _is_forgotten(trial, own, under_way):
                 taken_over.append(trial)
             elif not _is_abandoned(trial, reclaim):
                 continue
-            elif has_begun or not _is_dead(trial):
+            elif (attempts := _saved_attempts(job, trial)) is not None:
+                taken_over.append(study.put_back(trial.number, attempts))
+            elif _has_begun(trial) or not _is_dead(trial):
                 finished.append(study.finish(trial.number, _outcome(job, trial)))
             else:
-                study.set_note(trial.number, attributes.WORKER, own)
                 taken_over.append(trial)
+        for trial in taken_over:
+            study.set_note(trial.number, attributes.WORKER, own)
         return finished, taken_over
 
     return study.exclusively(look)
@@ -93,22 +95,29 @@ def recover(
 
 def _is_forgotten(trial: FrozenTrial, own: Mapping[str, Any], under_way: Collection[int]) -> bool:
     """Whether a trial was given to this process by a transaction that was kept, though its connection broke."""
-    waits = trial.state is TrialState.RUNNING and attributes.COMMAND not in trial.user_attrs
+    waits = trial.state is TrialState.RUNNING and not _has_begun(trial)
     return waits and trial.user_attrs.get(attributes.WORKER) == own and trial.number not in under_way
+
+
+def _has_begun(trial: FrozenTrial) -> bool:
+    """Whether its command may run, or has run without anybody having noted how that ended."""
+    return trial.user_attrs.get(attributes.COMMAND) is not None
 
 
 def _is_abandoned(trial: FrozenTrial, reclaim: bool) -> bool:
     worker = trial.user_attrs.get(attributes.WORKER)
     if trial.state is not TrialState.RUNNING or not isinstance(worker, Mapping):
         return False  # handed out by `ask`: only `tell` ends it
-    if is_here(worker):
+    if worker and is_here(worker):
         return not is_alive(worker)
     return _is_dead(trial) or (reclaim and time.time() - _last_sign(trial) > SILENCE)
 
 
 def _is_dead(trial: FrozenTrial) -> bool:
-    """Whether the worker of a trial is known to be gone."""
+    """Whether the worker of a trial is known to be gone, or has put it back."""
     worker, last_sign = trial.user_attrs[attributes.WORKER], _last_sign(trial)
+    if not worker:
+        return True
     if is_here(worker):
         return not is_alive(worker)
     return time.time() - last_sign > SILENCE_AFTER_BOOT and is_of_earlier_boot(worker, last_sign)
@@ -122,7 +131,7 @@ def _last_sign(trial: FrozenTrial) -> float:
 
 def _outcome(job: Job, trial: FrozenTrial) -> Outcome:
     folder = folder_of(job, trial)
-    command = trial.user_attrs.get(attributes.COMMAND, {})
+    command = trial.user_attrs.get(attributes.COMMAND) or {}
     was_running = kill_orphan(command)
     kill_strays(str(folder))
     saved = _saved(folder, trial)
@@ -138,9 +147,10 @@ def _outcome(job: Job, trial: FrozenTrial) -> Outcome:
 
 def _seconds(folder: Path, trial: FrozenTrial, was_running: bool) -> float:
     """How long the last attempt is known to have run."""
-    command = trial.user_attrs.get(attributes.COMMAND, {})
+    command = trial.user_attrs.get(attributes.COMMAND) or {}
     began = command.get("time")
-    until: list[float] = [_number(trial, attributes.BEAT, "seconds")]
+    is_older = _number(trial, attributes.BEAT, "time") < _number(trial, attributes.COMMAND, "time")
+    until = [0.0 if is_older else _number(trial, attributes.BEAT, "seconds")]
     if isinstance(began, int | float):
         until += [time.time() - began] if was_running else []
         note = read_json(folder / NOTE)
@@ -165,6 +175,15 @@ def _saved(folder: Path, trial: FrozenTrial) -> Outcome | None:
     if not isinstance(saved, Mapping) or not {"value", "cost", "seconds"} <= saved.keys() or not _is_ours(saved):
         return None
     return Outcome(**{name: saved[name] for name in names if name in saved})  # another version may know more of them
+
+
+def _saved_attempts(job: Job, trial: FrozenTrial) -> list[dict[str, Any]] | None:
+    """All attempts of a trial that is to be put back, if its worker could not tell the storage of the last one."""
+    found = read_json(folder_of(job, trial) / RESULT)
+    attempts: Any = found.get("attempts")
+    if found.get("token") != trial.user_attrs.get(attributes.TOKEN) or not are_attempts(attempts):
+        return None
+    return attempts if len(attempts) > len(earlier(trial).attempts) else None  # else it has heard of it
 
 
 def _is_ours(saved: Mapping[str, Any]) -> bool:
@@ -194,6 +213,7 @@ class Earlier:
         self.attempts: list[dict[str, Any]] = list(attempts or [])
         self.seconds = float(sum(attempt["seconds"] for attempt in self.attempts))
         self.cost_or_zero = total(attempt["cost"] for attempt in self.attempts)
+        self.n_interrupted = sum(bool(attempt.get("interrupted")) for attempt in self.attempts)
 
 
 def earlier(trial: FrozenTrial) -> Earlier:

@@ -9,6 +9,7 @@ import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
@@ -16,13 +17,14 @@ from optuna.trial import FrozenTrial, TrialState
 from pbgi.checks import check_cost, check_outcomes, check_value
 from pbgi.cli.command import LEAST_COST, Outcome, not_nested
 from pbgi.cli.progress import Standing, standing
+from pbgi.cli.running import earlier
 from pbgi.cli.study import JobStudy, hand_out, predicted_cost, recommended_of
 from pbgi.constraints.constraint import ConditionStatus
 from pbgi.errors import InvalidInputError, NothingLeftError
 from pbgi.prediction import Recommendation
 from pbgi.stopping import StopReason
 from pbgi.study import attributes
-from pbgi.study.ledger import ledger_of
+from pbgi.study.ledger import ledger_of, total
 from pbgi.study.outcomes import outcomes_of
 
 KEYS = ("trial", "value", "cost", "failed", "message")
@@ -41,26 +43,50 @@ def ask(study: JobStudy) -> dict[str, Any]:
     return {"trial": added.number, "params": params, "predicted_cost": predicted_cost(added)}
 
 
-def tell(study: JobStudy, result: Mapping[str, Any]) -> dict[str, Any]:
+def outcomes_in(told: Sequence[str]) -> dict[str, float]:
+    """Outcomes as flags tell them, each NAME=NUMBER."""
+    found: dict[str, float] = {}
+    for text in told:
+        name, _, number = text.partition("=")
+        try:
+            found[name.strip()] = float(number)
+        except ValueError:
+            raise InvalidInputError(f"--outcome must be NAME=NUMBER, such as latency_ms=12.3; got {text!r}") from None
+    if len(found) < len(told):
+        raise InvalidInputError(f"--outcome must tell each outcome once; got {', '.join(told)}")
+    return found
+
+
+def tell(
+    study: JobStudy, result: Mapping[str, Any], more: Mapping[str, float] = MappingProxyType({})
+) -> dict[str, Any]:
     """Record how a trial ended.
 
     Args:
         study: The study.
         result: The trial's number under "trial", then "value" or "failed": true, "cost" and "message" if known, and
             the outcomes that conditions are about, by their names.
+        more: Outcomes that were told apart from it.
 
     Returns:
         The trial; another one if that had been given up as abandoned.
     """
     names = study.settings.constraints or {}
+    unknown = [name for name in more if name not in names]
+    if unknown:
+        known = ", ".join(names) or "there are none"
+        raise InvalidInputError(
+            f"an outcome must be one that a condition of the job is about; got {unknown[0]!r}; {known}"
+        )
+    result = {**result, **more}
     outcomes = {name: not_nested(name, result[name]) for name in names if name in result}
     number, value, cost, message = checked({key: x for key, x in result.items() if key not in outcomes})
     outcomes = check_outcomes(outcomes, "result")
     missing = [name for name in names if name not in outcomes]
     if missing and value is not None:
         raise InvalidInputError(
-            f"the outcome {missing[0]!r}, which a condition is about, must be told for trial {number}; pipe in JSON "
-            f'such as {{"trial": {number}, "value": 0.3, "{missing[0]}": 1.0}}'
+            f"the outcome {missing[0]!r}, which a condition is about, must be told for trial {number}; add "
+            f"--outcome {missing[0]}=NUMBER, or {missing[0]!r} to the JSON"
         )
 
     def told(charged: float | None, observed: float | None) -> Outcome:
@@ -70,22 +96,28 @@ def tell(study: JobStudy, result: Mapping[str, Any]) -> dict[str, Any]:
         trial = study.trial(number)
         charged, observed = cost, None
         if cost is None and not trial.state.is_finished():
-            charged, observed = _assumed_cost(study, trial), 0.0
+            charged, observed = _assumed_cost(study, trial, failed=value is None), 0.0
         return study.finish(number, told(charged, observed)).number
 
     ended = study.exclusively(finish)
     return trial_records(study.trials())[ended]
 
 
-def _assumed_cost(study: JobStudy, trial: Any) -> float:
-    """What a trial is charged whose cost nobody tells: what was expected."""
+def _assumed_cost(study: JobStudy, trial: Any, *, failed: bool) -> float:
+    """What a trial is charged whose cost nobody tells: what was expected, and what interrupted attempts have cost.
+
+    One that `tune` has put back and that is given up now has cost those alone.
+    """
+    paid = earlier(trial).cost_or_zero
+    if failed and paid and not trial.user_attrs.get(attributes.COMMAND):
+        return paid
     predicted = predicted_cost(trial)
     if predicted is None and study.settings.budget is not None:
         raise InvalidInputError(
             f"cost must be told, since the budget counts it and nothing is known of costs yet; got none for trial "
             f"{trial.number}"
         )
-    return predicted or LEAST_COST
+    return total([paid, predicted or LEAST_COST])
 
 
 def checked(result: Mapping[str, Any]) -> tuple[int, float | None, float | None, str | None]:

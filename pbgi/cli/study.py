@@ -199,6 +199,17 @@ class JobStudy:
         self._patiently(lambda: self._study.tell(number, outcome.value, state, skip_if_finished=True))
         return self._now(number)
 
+    def put_back(self, number: int, attempts: Sequence[Mapping[str, Any]]) -> FrozenTrial:
+        """Leave a trial whose command was ended from outside to the worker that looks next; call it in a turn.
+
+        It stays a running one, so that the number of trials, on which randomness depends, is as undisturbed.
+        """
+        # Without a command it is taken to wait, so a death between two of these writes loses at most a charge.
+        waiting: dict[str, Any] = {attributes.COMMAND: None, attributes.ATTEMPTS: list(attempts), attributes.WORKER: {}}
+        for key, value in waiting.items():
+            self.set_note(number, key, value)
+        return self._now(number)
+
     def _ended_before(self, known: FrozenTrial, outcome: Outcome) -> FrozenTrial:
         """A trial that has ended stays as it is, unless it was given up and has a value now: that is another trial."""
         trials = self.trials()

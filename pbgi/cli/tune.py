@@ -3,6 +3,9 @@
 One thread talks to the storage and the terminal. Commands run beside it, `parallel` at a time, each watched by a thread
 that only waits. A result is first saved beside its log, then told to the storage, then shown: what was shown is
 recorded.
+
+A command that is ended by a signal to this process, or because the storage has failed, says nothing of its point. Its
+trial is put back: it stays as it is and has another attempt in the next run.
 """
 
 import contextlib
@@ -11,6 +14,7 @@ import shutil
 import time
 from dataclasses import asdict, dataclass, replace
 from queue import Empty, SimpleQueue
+from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
@@ -81,7 +85,7 @@ class Tuner:
             self._abandon(f"{interruption.reason} while it ran" if stopped else "killed because the storage failed")
             if interruption.signal is None:
                 raise
-            message = f"{interruption.reason}; what ran is recorded by the next run, since the storage is away: {error}"
+            message = f"{interruption.reason}; what ran is taken up by the next run, since the storage is away: {error}"
             raise InterruptedRunError(message, interruption.signal) from None
         finally:
             self._kill_all()
@@ -111,7 +115,7 @@ class Tuner:
                 self._fill(guard, interruption)
             else:
                 for running in self._running.values():
-                    running.attempt.stop(f"{interruption.reason} while it ran")
+                    running.attempt.stop(f"{interruption.reason} while it ran", interrupted=True)
             if not self._running:
                 return
             self._watch.look()
@@ -164,10 +168,10 @@ class Tuner:
             self._finish(trial, paid, Outcome(None, 0.0, None, str(error)))
             return
         except StartError as error:
-            # What runs may end; this trial is left for the next run, unless there were attempts that cost something.
+            # What runs may end; this trial is left for the next run.
             self._trouble = error
             if paid.attempts:
-                self._finish(trial, paid, Outcome(None, 0.0, None, str(error)))
+                self._put_back(trial, paid.attempts)
             return
         self._running[trial.number] = Running(trial, attempt, paid)
         began = time.time()
@@ -178,20 +182,40 @@ class Tuner:
 
     def _attempt_ended(self, running: Running, guard: Guard, interruption: Interruption) -> None:
         outcome, attempt = running.attempt.outcome(), running.attempt
-        again = outcome.value is None and attempt.killed_for is None and interruption.signal is None
-        if again and len(running.paid.attempts) < self._job.retries:
+        failed = outcome.value is None and attempt.killed_for is None
+        has_another = attempt.interrupted or (
+            failed and len(running.paid.attempts) - running.paid.n_interrupted < self._job.retries
+        )
+        if has_another and interruption.signal is None:
             self._retry(running, outcome, guard)
             return
         del self._running[running.trial.number]
-        self._finish(running.trial, running.paid, outcome)
+        if not has_another:
+            self._finish(running.trial, running.paid, outcome)
+        else:
+            self._put_back(running.trial, self._attempts(running, outcome))
+
+    def _attempts(self, running: Running, outcome: Outcome) -> list[dict[str, Any]]:
+        """All attempts of a trial; one that was ended from outside is no failure."""
+        cost = self._charge(running.trial, outcome)
+        last = {"seconds": outcome.seconds, "cost": cost, "interrupted": running.attempt.interrupted}
+        return [*running.paid.attempts, last]
 
     def _retry(self, running: Running, outcome: Outcome, guard: Guard) -> None:
-        number = running.trial.number
-        attempts = [*running.paid.attempts, {"seconds": outcome.seconds, "cost": self._charge(running.trial, outcome)}]
+        number, attempts = running.trial.number, self._attempts(running, outcome)
         self._study.set_note(number, attributes.ATTEMPTS, attempts)
         self._display.say(f"trial {number}: attempt {len(attempts)} failed, trying again: {outcome.message}")
         del self._running[number]
         self._start(running.trial, Earlier(attempts), guard)
+
+    def _put_back(self, trial: FrozenTrial, attempts: list[dict[str, Any]]) -> None:
+        """Leave a trial to the next run; it is charged what these attempts have cost when it ends."""
+        self._save_attempts(trial, attempts)
+        if self._study.exclusively(lambda: self._study.put_back(trial.number, attempts)).state.is_finished():
+            return  # somebody has told how it ended
+        so_far = f"cost so far {Earlier(attempts).cost_or_zero:.4g}"
+        self._display.say(f"trial {trial.number}: not ended, {so_far}; the next run tries its point again")
+        self._update()
 
     def _finish(self, trial: FrozenTrial, paid: Earlier, outcome: Outcome) -> None:
         total = self._total(trial, paid, outcome)
@@ -223,20 +247,34 @@ class Tuner:
 
     def _save(self, trial: FrozenTrial, outcome: Outcome) -> None:
         """Keep the outcome beside the log until the storage has it; a full disk must not stop us from telling it."""
+        self._save_beside_log(trial, {"outcome": asdict(outcome)})
+
+    def _save_attempts(self, trial: FrozenTrial, attempts: list[dict[str, Any]]) -> None:
+        """The same for a trial that has no outcome yet."""
+        self._save_beside_log(trial, {"attempts": attempts})
+
+    def _save_beside_log(self, trial: FrozenTrial, found: dict[str, Any]) -> None:
         token = trial.user_attrs.get(attributes.TOKEN)
         with contextlib.suppress(OSError):
-            write_json(folder_of(self._job, trial) / RESULT, {"token": token, "outcome": asdict(outcome)})
+            write_json(folder_of(self._job, trial) / RESULT, {"token": token, **found})
 
     def _abandon(self, why: str) -> None:
-        """The storage is gone: end what runs and leave the outcomes where the next run finds them."""
+        """The storage is gone: end what runs and leave what is known of it where the next run finds it."""
         for running in self._running.values():
-            running.attempt.stop(why)
+            running.attempt.stop(why, interrupted=True)
         deadline = time.monotonic() + GRACE + 1.0
         for running in self._running.values():
             while running.attempt.process.returncode is None and time.monotonic() < deadline:
                 time.sleep(0.01)
             if running.attempt.process.returncode is not None:
-                self._save(running.trial, self._total(running.trial, running.paid, running.attempt.outcome()))
+                self._keep(running)
+
+    def _keep(self, running: Running) -> None:
+        outcome = running.attempt.outcome()
+        if running.attempt.interrupted:
+            self._save_attempts(running.trial, self._attempts(running, outcome))
+        else:
+            self._save(running.trial, self._total(running.trial, running.paid, outcome))
 
     def _kill_all(self) -> None:
         for running in self._running.values():

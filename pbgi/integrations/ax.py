@@ -22,6 +22,13 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from pbgi.errors import InvalidInputError, MissingPackageError
+
+try:
+    import ax  # noqa: F401 (is it there?)
+except ImportError as error:
+    raise MissingPackageError("pbgi.integrations.ax needs Ax: pip install ax-platform") from error
+
 from ax.adapter.data_utils import ExperimentData
 from ax.adapter.registry import Generators, MBM_X_trans
 from ax.adapter.torch import TorchAdapter
@@ -51,7 +58,6 @@ from pbgi.botorch.acquisition import (
 from pbgi.botorch.cost import CostModel
 from pbgi.botorch.stopping import StopSignal, gittins_stopping
 from pbgi.checks import require_count, require_positive
-from pbgi.errors import InvalidInputError
 from pbgi.integrations.ax_inputs import (
     Outcomes,
     cost_model_of,

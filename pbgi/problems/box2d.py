@@ -5,6 +5,8 @@ import warnings
 from importlib import import_module
 from typing import Any
 
+from pbgi.errors import MissingPackageError
+
 
 def import_with_box2d(module: str, problem: str) -> Any:
     """The module, after Box2D.
@@ -13,7 +15,7 @@ def import_with_box2d(module: str, problem: str) -> Any:
     fault. So warnings are off while they are imported for the first time.
 
     Raises:
-        ImportError: One of the two is not installed; says what to install for the problem.
+        MissingPackageError: One of the two is not installed; says what to install for the problem.
     """
     try:
         if not sys.modules.get("Box2D"):
@@ -22,4 +24,4 @@ def import_with_box2d(module: str, problem: str) -> Any:
                 import_module("Box2D")
         return import_module(module)
     except ImportError as error:
-        raise ImportError(f"{problem} needs a simulator: pip install 'gymnasium[box2d]'") from error
+        raise MissingPackageError(f"{problem} needs a simulator: pip install 'gymnasium[box2d]'") from error

@@ -15,6 +15,7 @@ imported when they are first used.
 
 from typing import TYPE_CHECKING, Any
 
+from pbgi.errors import MissingPackageError
 from pbgi.lazy import names_from
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if str(error.name).partition(".")[0] != "plotly":
             raise
-        raise ImportError(f"pbgi.report.{name} draws with Plotly: pip install plotly") from error
+        raise MissingPackageError(f"pbgi.report.{name} draws with Plotly: pip install plotly") from error
 
 
 def __dir__() -> list[str]:

@@ -12,9 +12,9 @@ OVERRUN = "pbgi:overrun"  # true if it was ended because the budget was used up
 MESSAGE = "pbgi:message"  # why it failed
 SECONDS = "pbgi:seconds"  # how long its commands ran, all attempts together
 TOKEN = "pbgi:token"  # noqa: S105 (names the trial's folder, and tells it from trials of other studies)
-WORKER = "pbgi:worker"  # which process runs it, see `pbgi.cli.processes.identity`
+WORKER = "pbgi:worker"  # which process runs it, see `pbgi.cli.processes.identity`; {} if it waits for any
 COMMAND = "pbgi:command"  # which process its command is, and when that began
-ATTEMPTS = "pbgi:attempts"  # what earlier attempts took and cost
+ATTEMPTS = "pbgi:attempts"  # what earlier attempts took and cost, and whether they were ended from outside
 BEAT = "pbgi:beat"  # the last sign of life: seconds so far, and when that was
 
 FROM = "pbgi:from"  # the trial of an earlier study whose result it is, see `pbgi tune --from`

@@ -7,7 +7,7 @@ A finished trial is charged, in this order,
     what was predicted for it            if it failed or was pruned in a study whose trials tell their costs, if its
                                          worker vanished, so that nobody knows how long it worked, or if its attribute
                                          `cost` is something else: text, negative, NaN
-    its duration, in seconds
+    its duration, in seconds             less what choosing its point took, and waiting for the choices of others
 
 and nothing if there is none of these: a trial added from elsewhere without a cost informs and is free. No model learns
 from the duration of a trial whose attribute `cost` is no cost: costs may have another unit. A running trial
@@ -184,7 +184,7 @@ def _account(trial: FrozenTrial, tells: bool, price_of: PriceOf | None) -> Accou
     elif priced or (predicted is not None and _says_nothing(trial, tells)):
         observed, charged = None, predicted or 0.0
     else:
-        charged = _seconds(trial)
+        charged = _seconds(trial, suggestion)
         observed = None if misstates_cost(trial) else charged
     # Free trials say nothing of what others cost.
     return Account(trial, observed or None, charged, 0.0, predicted or None if charged else None, suggestion)
@@ -209,8 +209,9 @@ def _says_nothing(trial: FrozenTrial, tells: bool) -> bool:
     return misstates_cost(trial) or (trial.state != TrialState.COMPLETE and (tells or vanished))
 
 
-def _seconds(trial: FrozenTrial) -> float:
-    return 0.0 if trial.duration is None else max(trial.duration.total_seconds(), 0.0)
+def _seconds(trial: FrozenTrial, suggestion: Suggestion | None) -> float:
+    choosing = 0.0 if suggestion is None else suggestion.seconds
+    return 0.0 if trial.duration is None else max(trial.duration.total_seconds() - choosing, 0.0)
 
 
 def _paid_in_part(accounts: Iterable[Account]) -> float:

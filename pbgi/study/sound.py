@@ -91,7 +91,8 @@ def are_outcomes(value: object) -> bool:
     return isinstance(value, Mapping) and all(type(x) in (int, float) and math.isfinite(x) for x in value.values())
 
 
-def _are_attempts(value: object) -> bool:
+def are_attempts(value: object) -> bool:
+    """What attempts took and cost, one after the other."""
     return isinstance(value, list) and all(map(_has_amounts("seconds", "cost"), value))
 
 
@@ -110,5 +111,5 @@ NOTES: dict[str, tuple[str, Callable[[object], bool]]] = {
     attributes.WORKER: ("a process", _is_process),
     attributes.COMMAND: ("a process", lambda value: _is_process(value) and is_amount(value.get("time"))),  # type: ignore[attr-defined]
     attributes.BEAT: ("seconds and a time", _has_amounts("seconds", "time")),
-    attributes.ATTEMPTS: ("a list of seconds and costs", _are_attempts),
+    attributes.ATTEMPTS: ("a list of seconds and costs", are_attempts),
 }

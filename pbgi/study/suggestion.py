@@ -24,6 +24,7 @@ class Suggestion:
         refused: Why there is no point for this trial: nothing fits the budget.
         study: The study that it was suggested in, by name: a copy of the trial in another study knows where it is from.
             None where that was not stored yet.
+        seconds: How long choosing it took, waiting for the choices of others included.
     """
 
     params: Mapping[str, float] = field(default_factory=dict)
@@ -32,6 +33,7 @@ class Suggestion:
     record: Mapping[str, Note] = field(default_factory=dict)
     refused: str | None = None
     study: str | None = None
+    seconds: float = 0.0
 
 
 FORMAT = 1  # of what is stored of a suggestion; what has none was written before there were several
@@ -82,6 +84,7 @@ _RULES: dict[str, Callable[[Any], bool]] = {
     "record": lambda record: isinstance(record, dict),
     "refused": lambda refused: refused is None or isinstance(refused, str),
     "study": lambda study: study is None or isinstance(study, str),
+    "seconds": lambda seconds: _is_number(seconds) and seconds >= 0.0,
 }
 
 

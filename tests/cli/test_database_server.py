@@ -239,10 +239,11 @@ def test_a_signal_while_the_server_is_away(server, tmp_path, how):
     assert not processes_with(marker)
     (trial,) = trials_on(server, job)
     assert trial.state is TrialState.RUNNING
-    grid_job(tmp_path, "trials = 1\n", marker, seconds=60)
-    run("tune", job, status=1)
-    (trial,) = trials_on(server, job)
-    assert "while it ran" in trial.user_attrs[attributes.MESSAGE]
+    grid_job(tmp_path, "trials = 1\n", marker, seconds=0)
+    run("tune", job)
+    (again,) = trials_on(server, job)
+    assert (again.state, again.params) == (TrialState.COMPLETE, trial.params)
+    assert [attempt["interrupted"] for attempt in again.user_attrs[attributes.ATTEMPTS]] == [True]
 
 
 def test_a_wrong_password_is_not_waited_for(server, tmp_path):

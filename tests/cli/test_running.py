@@ -137,7 +137,7 @@ def test_an_orphan_is_killed_by_the_next_run(tmp_path):
 @pytest.mark.parametrize(
     ("number", "code", "word"), [(signal.SIGTERM, 143, "terminated"), (signal.SIGHUP, 129, "hung up")]
 )
-def test_a_signal_ends_the_commands_and_charges_them(tmp_path, number, code, word):
+def test_a_signal_ends_the_commands_and_puts_their_points_back(tmp_path, number, code, word):
     marker = f"pbgi-test-signal-{os.getpid()}-{code}"
     job = slow_job(tmp_path, "trials = 5\nparallel = 2\n", marker, seconds=60)
     worker = start("tune", job)
@@ -146,10 +146,18 @@ def test_a_signal_ends_the_commands_and_charges_them(tmp_path, number, code, wor
     out, err = worker.communicate(timeout=300)
     assert worker.returncode == code, err
     assert not processes_with(marker)
-    trials = assert_sound(job, err, in_order=False)
-    assert [t.state for t in trials] == [optuna.trial.TrialState.FAIL] * 2
-    assert all(t.user_attrs["cost"] > 0 and word in t.user_attrs["pbgi:message"] for t in trials)
+    trials = trials_in(tmp_path / "job.db")
+    assert [t.state for t in trials] == [optuna.trial.TrialState.RUNNING] * 2
     assert json.loads(out)["stop_reason"] == word
+    begun = [t.params for t in trials]
+    paid = [t.user_attrs["pbgi:attempts"][0]["cost"] for t in trials]
+    assert min(paid) > 0.0
+    done = run("tune", slow_job(tmp_path, "trials = 2\nparallel = 2\n", marker, seconds=0))
+    trials = assert_sound(job, err + done.stderr, in_order=False)
+    assert [(t.params, t.value) for t in trials] == [(params, params["x"]) for params in begun]
+    for trial, charged in zip(trials, paid, strict=True):
+        assert trial.user_attrs["cost"] == pytest.approx(charged + trial.params["y"], rel=1e-12)
+        assert trial.user_attrs["pbgi:observed"] == trial.params["y"]
 
 
 def test_a_full_disk(tmp_path):
@@ -222,7 +230,7 @@ def test_a_storage_is_waited_for_whatever_its_name(tmp_path, name):
 
 @pytest.mark.parametrize("code", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_the_storage_is_locked(tmp_path, code):
-    """It is not waited for any longer; what ran is recorded by the next run."""
+    """It is not waited for any longer; what ran is tried again by the next run."""
     marker = f"pbgi-test-away-{os.getpid()}-{code}"
     job = slow_job(tmp_path, "trials = 5\n", marker, seconds=60)
     worker = start("tune", job)
@@ -241,10 +249,10 @@ def test_a_signal_while_the_storage_is_locked(tmp_path, code):
     assert not processes_with(marker)
     (trial,) = trials_in(tmp_path / "job.db")
     assert trial.state is optuna.trial.TrialState.RUNNING
-    run("tune", slow_job(tmp_path, "trials = 1\n", marker, seconds=60), status=1)
-    (trial,) = trials_in(tmp_path / "job.db")
-    assert "while it ran" in trial.user_attrs["pbgi:message"]
-    assert 1.0 <= trial.user_attrs["cost"] < took + 60.0
+    run("tune", slow_job(tmp_path, "trials = 1\n", marker, seconds=0))
+    (again,) = trials_in(tmp_path / "job.db")
+    assert (again.params, again.value) == (trial.params, trial.params["x"])
+    assert 1.0 <= again.user_attrs["cost"] - again.params["y"] < took + 60.0
 
 
 def locked_soon(database):

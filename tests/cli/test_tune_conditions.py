@@ -82,6 +82,24 @@ def test_ask_and_tell(tmp_path, capfd, monkeypatch):
     assert tell({"value": 1.0, "ms": 5})["outcomes"] == {"ms": 5.0}
 
 
+def test_outcomes_are_told_by_flags(tmp_path, capfd):
+    job = job_in(tmp_path)
+    asked = said(capfd, "ask", job)["trial"]
+    for flags, rule in (
+        ([], "add --outcome ms=NUMBER"),
+        (["--outcome", "ms"], "--outcome must be NAME=NUMBER, such as latency_ms=12.3; got 'ms'"),
+        (["--outcome", "seconds=1"], "got 'seconds'; ms"),
+        (["--outcome", "ms=1", "--outcome", "ms=2"], "--outcome must tell each outcome once; got ms=1, ms=2"),
+        (["--outcome", "ms=nan"], "must be"),
+    ):
+        assert rule in said(capfd, "tell", job, asked, "--value", 1, "--cost", 1, *flags, status=2)
+    told = said(capfd, "tell", job, asked, "--value", 1, "--cost", 1, "--outcome", "ms=12.5")
+    assert (told["outcomes"], told["value"]) == ({"ms": 12.5}, 1.0)
+    failed = said(capfd, "ask", job)["trial"]
+    assert said(capfd, "tell", job, failed, "--failed", "--outcome", "ms=99")["outcomes"] == {"ms": 99.0}
+    assert "must go with the number" in said(capfd, "tell", job, "--outcome", "ms=1", status=2)
+
+
 @pytest.mark.parametrize(
     ("table", "rule"),
     [

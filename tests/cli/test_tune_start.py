@@ -68,14 +68,18 @@ def test_what_runs_may_end_when_the_disk_is_full(tmp_path, capfd, monkeypatch):
     assert len(trials) == 9
 
 
-def test_an_attempt_that_cannot_start_leaves_the_charge_of_those_before(tmp_path, capfd, monkeypatch):
+def test_an_attempt_that_cannot_start_keeps_the_charge_of_those_before(tmp_path, capfd, monkeypatch):
     text = ECHO.replace('["echo", ', "['sh', '-c', 'echo \"$1\"; exit 1', 'sh', ")
     job = write_job(tmp_path, "trials = 9\nretries = 5\n" + text)
-    fails_from(monkeypatch, 3, FULL)
-    said, _ = tune(capfd, job, 3)
+    with monkeypatch.context() as patched:
+        fails_from(patched, 3, FULL)
+        said, _ = tune(capfd, job, 3)
     (trial,) = trials_in(tmp_path / "job.db")
+    assert said["trials"] == {"complete": 0, "failed": 0, "running": 1}
+    assert [attempt["cost"] for attempt in trial.user_attrs["pbgi:attempts"]] == [trial.params["y"]] * 2
+    said, _ = tune(capfd, write_job(tmp_path, "trials = 1\nretries = 5\n" + text), 1)
     assert said["trials"] == {"complete": 0, "failed": 1, "running": 0}
-    assert said["spent"] == 2 * trial.params["y"]
+    assert said["spent"] == pytest.approx(6 * trial.params["y"], rel=1e-12)
 
 
 def test_a_program_that_vanishes(tmp_path, capfd):

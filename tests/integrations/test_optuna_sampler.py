@@ -1,6 +1,7 @@
 """The sampler: it does what the engine does, alone and beside others, and a resumed study what it would have done."""
 
 import copy
+import logging
 import os
 import subprocess
 import sys
@@ -338,3 +339,94 @@ def test_running_trials_hold_their_predicted_cost():
     assert cost_summary(study).reserved == 5.0
     with pytest.raises(optuna.TrialPruned, match="the budget of 5 is spent"):
         suggest_mixed(study.ask())
+
+
+def test_asking_at_the_end_of_a_budget_leaves_nothing_running():
+    study = optuna.create_study(sampler=PBGISampler(seed=0, cost=pbgi.UniformCost(), budget=3.0, search_space=MIXED))
+    asked = [study.ask() for _ in range(6)]
+    refused = []
+    for trial in asked:
+        try:
+            study.tell(trial, value_of(suggest_mixed(trial)))
+        except optuna.TrialPruned:
+            refused.append(trial.number)
+    assert len(refused) == 3
+    assert [trial.number for trial in study.get_trials(states=[TrialState.PRUNED])] == refused
+    with pytest.raises(optuna.TrialPruned):
+        study.ask(MIXED)
+    assert not study.get_trials(states=[TrialState.RUNNING])
+    assert cost_summary(study).spent == 3.0
+
+
+# What it says of a script that does not do what it should ------------------------------------------------------------
+
+
+def fails(trial):
+    return {}["loss"] + trial.suggest_float("x", 0.0, 1.0)
+
+
+def test_a_broken_objective_ends_quickly():
+    study = optuna.create_study(sampler=PBGISampler(seed=0))
+    with pytest.raises(pbgi.BrokenFunctionError, match=r"the first 5 trials of study .* failed, and none gave"):
+        study.optimize(fails, n_trials=50, catch=(KeyError,))
+    assert [trial.state for trial in study.trials] == [TrialState.FAIL] * 5 + [TrialState.PRUNED]
+    mended = lambda trial: trial.suggest_float("x", 0.0, 1.0)  # noqa: E731 (no more than that)
+    study.optimize(mended, n_trials=2)
+    assert study.best_trial.number > 5
+
+
+def test_an_objective_without_a_return_ends_quickly():
+    study = optuna.create_study(sampler=PBGISampler(seed=0, max_failures=3))
+    with pytest.raises(pbgi.BrokenFunctionError, match=r"PBGISampler\(max_failures=None\)"):
+        study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0) and None, n_trials=50)
+    assert len(study.get_trials(states=[TrialState.FAIL])) == 3
+
+
+def test_asking_and_telling_a_broken_objective_ends_quickly():
+    study = optuna.create_study(sampler=PBGISampler(seed=0))
+    for _ in range(5):
+        study.tell(study.ask(MIXED), state=TrialState.FAIL)
+    with pytest.raises(pbgi.BrokenFunctionError):
+        study.ask(MIXED)
+    assert not study.get_trials(states=[TrialState.RUNNING])
+
+
+def test_failures_go_on_if_asked_for_and_after_a_success():
+    patient = optuna.create_study(sampler=PBGISampler(seed=0, max_failures=None))
+    patient.optimize(fails, n_trials=8, catch=(KeyError,))
+    worked = optuna.create_study(sampler=PBGISampler(seed=0))
+    worked.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=1)
+    worked.optimize(fails, n_trials=7, catch=(KeyError,))
+    assert (len(patient.trials), len(worked.trials)) == (8, 8)
+
+
+def test_results_of_another_study_are_no_success_of_a_broken_objective():
+    old = optuna.create_study(sampler=PBGISampler(seed=0))
+    old.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=3)
+    study = optuna.create_study(sampler=PBGISampler(seed=0))
+    study.add_trials(old.trials)
+    with pytest.raises(pbgi.BrokenFunctionError):
+        study.optimize(fails, n_trials=50, catch=(KeyError,))
+    assert len(study.get_trials(states=[TrialState.FAIL])) == 5
+
+
+@pytest.mark.parametrize("warns", [True, False])
+def test_what_is_left_to_the_independent_sampler_is_said_once(caplog, warns):
+    """Of a parameter that is there at random, and not of one that is new to the study."""
+
+    def some(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        if trial.number in (2, 3, 5, 8, 12, 13):
+            trial.suggest_float("sometimes", 0.0, 1.0)
+        return x
+
+    logger = logging.getLogger("optuna.pbgi")
+    logger.addHandler(caplog.handler)
+    try:
+        sampler = PBGISampler(seed=0, n_startup_trials=4, warn_independent_sampling=warns)
+        optuna.create_study(sampler=sampler).optimize(some, n_trials=14)
+    finally:
+        logger.removeHandler(caplog.handler)
+    said = {record.getMessage() for record in caplog.records if record.name == "optuna.pbgi"}  # each names its trial
+    assert len(said) == warns
+    assert all("'sometimes'" in message and "warn_independent_sampling=False" in message for message in said)

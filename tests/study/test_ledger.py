@@ -1,6 +1,7 @@
 """What trials are charged, by state and by what is known of their cost."""
 
 import logging
+import time
 
 import optuna
 import pytest
@@ -228,9 +229,32 @@ def test_a_pruned_trial_that_cost_a_fifth_of_what_is_left_is_the_last_one():
 
 
 def test_seconds_are_the_cost_where_none_is_told():
+    """Less what choosing took, which is no work of the trial."""
     study = optuna.create_study(sampler=PBGISampler(budget=1000.0, seed=0))
     study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=4)
-    assert cost_summary(study).spent == pytest.approx(sum(trial.duration.total_seconds() for trial in study.trials))
+    work = [t.duration.total_seconds() - t.system_attrs["pbgi:trial"]["seconds"] for t in study.trials]
+    assert cost_summary(study).spent == pytest.approx(sum(max(seconds, 0.0) for seconds in work))
+
+
+def test_waiting_and_choosing_are_not_charged(monkeypatch):
+    """Two threads, of which one waits while the other chooses for 0.2 s, and a function that works for 0.05 s."""
+    choose = PBGISampler._choose
+
+    def slowly(*arguments):
+        time.sleep(0.2)
+        return choose(*arguments)
+
+    def work(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        time.sleep(0.05)
+        return x
+
+    monkeypatch.setattr(PBGISampler, "_choose", slowly)
+    study = optuna.create_study(sampler=PBGISampler(budget=1000.0, seed=0))
+    study.optimize(work, n_trials=6, n_jobs=2)
+    took = sum(trial.duration.total_seconds() for trial in study.trials)
+    assert took > 6 * 0.25
+    assert 6 * 0.05 <= cost_summary(study).spent < took - 6 * 0.2
 
 
 @pytest.mark.parametrize("vectorized", [False, True])

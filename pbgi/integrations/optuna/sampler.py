@@ -8,6 +8,7 @@ worker writes once per trial, one of several twice, whatever the number of trial
 import contextlib
 import math
 import threading
+import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -21,9 +22,9 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.checks import refuse_unknown_arguments
+from pbgi.checks import refuse_unknown_arguments, require_count
 from pbgi.cost import Cost, KnownCost, UniformCost
-from pbgi.errors import InvalidInputError, NothingLeftError
+from pbgi.errors import BrokenFunctionError, InvalidInputError, NothingLeftError
 from pbgi.gp.config import GPConfig
 from pbgi.history import Trial
 from pbgi.model import ModelKind
@@ -31,11 +32,12 @@ from pbgi.policy import Policy
 from pbgi.settings import Settings
 from pbgi.stopping import BudgetSpent, NothingLeft, Situation, StopReason, StopRule
 from pbgi.study import attributes
+from pbgi.study.broken import why_broken
 from pbgi.study.engine import StudyEngine
 from pbgi.study.learned import LearnedSpace
 from pbgi.study.ledger import AccountBook, Ledger, misstated, misstates_cost, remaining, told_cost
 from pbgi.study.spaces import NotThereError, SearchSpace
-from pbgi.study.storage import keep, keep_stop, keep_suggestion, trials_of
+from pbgi.study.storage import keep, keep_stop, keep_suggestion, patiently, trials_of
 from pbgi.study.suggestion import Suggestion, suggestion_of
 from pbgi.study.turn import Turns
 
@@ -80,6 +82,10 @@ class PBGISampler(BaseSampler):
         charge_existing: Whether trials count in the budget that were not suggested by a `PBGISampler` in this study:
             those added by `study.add_trials`, and those of a sampler that the study had before. By default they inform
             and are free.
+        warn_independent_sampling: Whether to say, once per parameter, that trials had it before and that it is still
+            left to the independent sampler where the model chooses the others.
+        max_failures: After so many failures, while no trial of the study has given a value, the next one is refused by
+            a `BrokenFunctionError`; None to go on whatever happens.
     """
 
     @refuse_unknown_arguments
@@ -97,6 +103,8 @@ class PBGISampler(BaseSampler):
         search_space: Mapping[str, BaseDistribution] | None = None,
         constraints_func: ConstraintsFunction | None = None,
         charge_existing: bool = False,
+        warn_independent_sampling: bool = True,
+        max_failures: int | None = 5,
     ) -> None:
         self._settings = Settings(
             budget=budget,
@@ -114,21 +122,21 @@ class PBGISampler(BaseSampler):
         if constraints_func is not None and not callable(constraints_func):
             raise InvalidInputError(f"constraints_func must be a function of a trial; got {constraints_func!r}")
         self._constraints_func = constraints_func
-        if not isinstance(charge_existing, bool):
-            raise InvalidInputError(f"charge_existing must be True or False; got {charge_existing!r}")
-        self._charge_existing = charge_existing
+        self._charge_existing = _switch("charge_existing", charge_existing)
+        self._warns_of_independent = _switch("warn_independent_sampling", warn_independent_sampling)
+        self._most_failures = None if max_failures is None else require_count("max_failures", max_failures)
         self._start_afresh()
 
     def _start_afresh(self) -> None:
         self._lock, self._engine, self._turns = threading.RLock(), StudyEngine(self._settings), Turns()
-        self._begun: dict[tuple[str, int], tuple[list[FrozenTrial] | None, SearchSpace]] = {}
+        self._begun: dict[tuple[str, int], tuple[list[FrozenTrial] | None, SearchSpace, float]] = {}
         self._learned, self._accounts, self._warned = LearnedSpace(), AccountBook(), False
-        self._warned_of_missing = False
+        self._warned_of_missing, self._warned_of, self._failing = False, set[str](), set[str]()
 
     def __getstate__(self) -> dict[str, Any]:
         """The settings: all else is in the study."""
         kept = ("_settings", "_given_space", "_independent", "_constraints_func", "_charge_existing")
-        return {name: getattr(self, name) for name in kept}
+        return {name: getattr(self, name) for name in (*kept, "_warns_of_independent", "_most_failures")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -156,9 +164,10 @@ class PBGISampler(BaseSampler):
         _require_one_objective(study)
         if trial.state.is_finished():  # asked for out of interest
             return self._search_space(study).distributions
+        begun = time.perf_counter()
         alone = self._turns.alone(study, trial)
         search_space = self._search_space(study, alone)
-        self._begun[study.study_name, trial.number] = alone, search_space
+        self._begun[study.study_name, trial.number] = alone, search_space, time.perf_counter() - begun
         return search_space.distributions
 
     def sample_relative(
@@ -166,16 +175,20 @@ class PBGISampler(BaseSampler):
     ) -> dict[str, Any]:
         """Values of the parameters that are chosen together."""
         _require_one_objective(study)
-        alone, known = self._begun.pop((study.study_name, trial.number), (None, SearchSpace({})))
+        since = time.perf_counter()
+        alone, known, before = self._begun.pop((study.study_name, trial.number), (None, SearchSpace({}), 0.0))
+        since -= before
         same = search_space == known.distributions
         wanted = known if same else replace(SearchSpace.of(search_space), constants=known.constants)
-        suggestion, params, overtaken = self._choose_in_turn(study, trial, wanted, alone)
+        suggestion, params, overtaken = self._choose_in_turn(study, trial, wanted, since, alone)
         if overtaken:  # once: of workers that take longer to choose than others wait, one must come to an end
             self._turns.take_back(study, trial)
-            suggestion, params, _ = self._choose_in_turn(study, trial, wanted)
+            suggestion, params, _ = self._choose_in_turn(study, trial, wanted, since)
         if suggestion.refused is not None:
-            with contextlib.suppress(RuntimeError):  # asked for outside of `study.optimize`: nothing to stop
-                study.stop()
+            try:
+                study.stop()  # and `study.optimize` prunes the trial
+            except RuntimeError:
+                _prune(study, trial)  # one that was asked for outside of it must not be left running
             raise NoTrialLeftError(suggestion.refused)
         return params
 
@@ -188,10 +201,38 @@ class PBGISampler(BaseSampler):
         if sampler is None:
             entropy = [self._settings.seed, trial.number, zlib.crc32(param_name.encode())]
             sampler = RandomSampler(seed=int(np.random.SeedSequence(entropy).generate_state(1)[0]))
+        if self._warns_of_independent and param_name not in self._warned_of:
+            self._say_independent(study, trial, param_name, sampler)
         return sampler.sample_independent(study, trial, param_name, param_distribution)
 
+    def _say_independent(self, study: Study, trial: FrozenTrial, name: str, sampler: BaseSampler) -> None:
+        suggestion = suggestion_of(trial)
+        if suggestion is None or not suggestion.params:
+            return  # all of the trial is random
+        given = self._given_space is not None
+        if given or any(name in t.params for t in trials_of(study) if t.state == TrialState.COMPLETE):
+            why = (
+                "search_space leaves it out"
+                if given
+                else "trials do not show when it exists, or it has too many values"
+            )
+            _LOGGER.warning(
+                "Parameter %r of trial %d is not chosen with the others but drawn by %s: %s. If that is meant, give "
+                "PBGISampler(warn_independent_sampling=False). (said once per parameter)",
+                *(name, trial.number, type(sampler).__name__, why),
+            )
+            self._warned_of.add(name)
+
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """The same of the independent sampler."""
+        """Refuse a trial of a study that is broken; then the same of the independent sampler."""
+        # Not where the last one has failed: Optuna cannot bear an error there.
+        if study.study_name in self._failing:
+            self._failing.remove(study.study_name)
+            why = why_broken(study, self._most_failures)
+            if why is not None:
+                keep_suggestion(study, trial, Suggestion(refused=why))
+                _prune(study, trial)
+                raise BrokenFunctionError(why)
         if self._independent is not None:
             self._independent.before_trial(study, trial)
 
@@ -207,6 +248,8 @@ class PBGISampler(BaseSampler):
             self._settle(study, trial)
         if self._independent is not None:
             self._independent.after_trial(study, trial, state, values)
+        if state == TrialState.FAIL:
+            self._failing.add(study.study_name)
 
     def _settle(self, study: Study, trial: FrozenTrial) -> None:
         """Note the price of a trial whose cost was not told, unless what was suggested says it already."""
@@ -257,11 +300,17 @@ class PBGISampler(BaseSampler):
             return self._learned.search_space(study.study_name, trials)
 
     def _choose_in_turn(
-        self, study: Study, trial: FrozenTrial, search_space: SearchSpace, alone: list[FrozenTrial] | None = None
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        search_space: SearchSpace,
+        since: float,
+        alone: list[FrozenTrial] | None = None,
     ) -> tuple[Suggestion, dict[str, Any], bool]:
         """What to suggest for a trial, stored with it, and whether others may have chosen without knowing of it."""
         with self._turns.taken(study, trial, alone) as turn:
-            suggestion, params = self._choose(study, trial, turn.trials, search_space)
+            chosen, params = self._choose(study, trial, turn.trials, search_space)
+            suggestion = replace(chosen, seconds=time.perf_counter() - since)
             keep_suggestion(study, trial, suggestion)
             return suggestion, params, self._turns.was_overtaken(study, trial, turn)
 
@@ -361,6 +410,16 @@ def _checked_space(search_space: Any) -> SearchSpace:
         rule = "search_space must map names to distributions of Optuna"
         raise InvalidInputError(f"{rule}; got {search_space!r}; write {{'x': FloatDistribution(0.0, 1.0)}}")
     return SearchSpace.of(search_space)
+
+
+def _prune(study: Study, trial: FrozenTrial) -> None:
+    patiently(lambda: study.tell(trial.number, state=TrialState.PRUNED, skip_if_finished=True))
+
+
+def _switch(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInputError(f"{name} must be True or False; got {value!r}")
+    return value
 
 
 def _checked_constraints(found: Any) -> list[float]:

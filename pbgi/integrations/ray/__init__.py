@@ -7,10 +7,12 @@
 `pip install 'ray[tune]'`.
 """
 
+from pbgi.errors import MissingPackageError
+
 try:
     import ray.tune  # noqa: F401 (to say what is missing)
 except ImportError as missing:
-    raise ImportError("pbgi.integrations.ray needs Ray Tune: pip install 'ray[tune]'") from missing
+    raise MissingPackageError("pbgi.integrations.ray needs Ray Tune: pip install 'ray[tune]'") from missing
 
 from pbgi.integrations.ray.searcher import PBGISearch
 from pbgi.integrations.ray.stopper import PBGIStopper

@@ -10,10 +10,12 @@
 | `failures.py` | candidates none of whose fits succeeded: recognized, warned of, and put into `cv_results_` |
 """
 
+from pbgi.errors import MissingPackageError
+
 try:
     import sklearn  # noqa: F401 (is it there?)
 except ImportError as error:
-    raise ImportError("pbgi.integrations.sklearn needs scikit-learn: pip install scikit-learn") from error
+    raise MissingPackageError("pbgi.integrations.sklearn needs scikit-learn: pip install scikit-learn") from error
 
 from pbgi.integrations.sklearn.search import GittinsSearchCV
 
