@@ -66,8 +66,7 @@ def fits(cost: CostModel, X: Floats, affordable: float, z: float = WARINESS, uns
     upper = cost.log_upper(X, z)
     more = np.zeros(len(X)) if unseen is None else unseen.log_factor(X)
     if more.any():
-        median = cost.log_upper(X, 0.0)
-        upper = np.where(more > 0.0, median + np.hypot(upper - median, more), upper)
+        upper = np.where(more > 0.0, np.maximum(upper, cost.log_upper(X, 0.0) + more), upper)
     return np.asarray(upper <= (math.log(affordable) if affordable > 0 else -math.inf))
 
 

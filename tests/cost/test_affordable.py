@@ -40,17 +40,19 @@ def test_a_category_that_was_paid_for_must_fit_with_its_own_deviation(z):
 
 @pytest.mark.parametrize(("share_left", "factor"), [(0.9, EARLY_FACTOR), (0.4, LATE_FACTOR)])
 def test_an_unseen_category_must_fit_also_at_a_multiple(share_left, factor):
-    one = math.hypot(2.0 * STD, math.log(factor))
-    two = math.hypot(one, math.log(factor))
-    assert bound((0.5, 0.2, 0.25), share_left=share_left) == pytest.approx(2.0 * math.exp(one))
+    two = math.sqrt(2.0) * math.log(factor)
+    assert bound((0.5, 0.2, 0.25), share_left=share_left) == pytest.approx(2.0 * factor)
     assert bound((0.5, 0.2, 0.75), share_left=share_left) == pytest.approx(2.0 * math.exp(two))
+
+
+def test_what_is_less_certain_than_the_multiple_must_fit_with_its_own_deviation():
+    assert bound((0.5, 0.2, 0.25), z=12.0) == pytest.approx(2.0 * math.exp(12.0 * STD))
 
 
 def test_known_categories_that_differ_by_more_say_so():
     """At 2 and 2000 the dearer is sqrt(1000) above the mean of logarithms: more than either factor."""
     more, paid = 1000.0, ((0.5, 0.1, 0.25), (0.5, 0.9, 0.25))
-    expected = 2.0 * math.exp(math.hypot(2.0 * STD, math.log(more) / 2.0))
-    assert bound((0.5, 0.5, 0.25), paid=paid, more=more) == pytest.approx(expected)
+    assert bound((0.5, 0.5, 0.25), paid=paid, more=more) == pytest.approx(2.0 * math.sqrt(more))
 
 
 def test_a_category_that_is_not_there_is_none():

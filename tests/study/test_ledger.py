@@ -195,7 +195,7 @@ def study_of_pruned(seed, space, budget=60.0):
         x = trial.suggest_float("x", 0.0, 1.0)
         trial.set_user_attr("cost", 2.0 * 3.0 ** (x - 1.0))
         trial.report(x, 1)
-        if cost_summary(study, budget=budget).spent < 0.8 * budget:
+        if cost_summary(study, budget=budget).spent < 0.9 * budget:
             raise optuna.TrialPruned
         trial.set_user_attr("cost", 10.0 * 3.0 ** (x - 1.0))
         return x
@@ -211,7 +211,7 @@ def test_pruned_trials_say_what_a_whole_one_costs_at_least(seed, space):
     """While nothing else is known, a trial begins only where one that costs five times as much would fit."""
     study = study_of_pruned(seed, space)
     spent = cost_summary(study).spent
-    assert 0.8 * 60.0 <= spent <= 60.0
+    assert 50.0 <= spent <= 60.0  # it ends when less than 10 are left
     assert "no trial is expected to fit" in study.user_attrs["pbgi:stop"]["message"]
 
 
