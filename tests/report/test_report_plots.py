@@ -245,7 +245,7 @@ def test_nothing_in_a_figure_is_markup():
 def test_missing_plotly_says_what_to_install():
     code = "import sys; sys.modules['plotly'] = None; from pbgi.report import figures"
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
-    assert "ImportError: pbgi.report.figures draws with Plotly: pip install plotly" in done.stderr
+    assert "MissingPackageError: pbgi.report.figures draws with Plotly: pip install plotly" in done.stderr
 
 
 def test_importing_the_package_imports_no_plotly():
