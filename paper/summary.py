@@ -81,6 +81,13 @@ class CurveSummary:
         return self.n_seeds <= MOST_POINTS
 
 
+def seeds_of(curves: Iterable[CurveSummary]) -> str:
+    """How many seeds some curves have, in words."""
+    counts = sorted({curve.n_seeds for curve in curves})
+    most = "1 seed" if counts[-1] == 1 else f"{counts[-1]} seeds"
+    return most if len(counts) == 1 else f"{counts[0]} to {most}"
+
+
 def read_summaries(folder: Path = RESULTS) -> list[CurveSummary]:
     """Summaries of all results in a folder."""
     return summarize(Store(folder).load())
