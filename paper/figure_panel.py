@@ -223,11 +223,11 @@ def tidy(axes: Axes) -> None:
 
 
 def legend(figure: FigureBase, policies: Sequence[str], *, with_published: bool = True) -> None:
-    """One legend to the right of a figure: the policies, and what solid and dashed mean."""
+    """One legend to the right of a figure: the policies, and what solid, dashed and dotted mean."""
     looks = looks_of(policies)
     handles = [Line2D([], [], color=looks[p].color, marker=looks[p].marker, ms=4, lw=1.6, label=p) for p in policies]
-    if with_published:
-        handles += [Line2D([], [], color="none", label=" "), *lines_explained()]
+    explained = lines_explained() if with_published else lines_explained()[-1:]
+    handles += [Line2D([], [], color="none", label=" "), *explained]
     figure.legend(handles=handles, loc="outside right upper", frameon=False, fontsize=8)
 
 

@@ -254,7 +254,7 @@ def test_rows_and_columns_without_anything_are_left_out():
 
 def test_means_have_no_published_entry_in_the_legend():
     figure = regret_figure(Results([summary(SYNTHETIC_PANELS[0][0], "RS")]), SYNTHETIC_PANELS, statistic="mean")
-    assert legend_texts(figure.subfigs[0]) == ["RS"]
+    assert legend_texts(figure.subfigs[0]) == ["RS", " ", "1 or 2 seeds"]
 
 
 # Studies, examples, timing ----------------------------------------------------------------------------------------
