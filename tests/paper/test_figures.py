@@ -62,7 +62,6 @@ def summary(panel, policy, level=1.0, *, experiment="made_up", seconds=None, qua
         search="200 d / 10 d",
         seeds=tuple(range(n_seeds)),
         wall_seconds=1.0,
-        suggest_seconds=0.1,
         iterations=theirs.grid if theirs else np.array([]),
         seconds=flat(seconds) if seconds and theirs else None,
         rates=None,
