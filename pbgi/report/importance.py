@@ -19,7 +19,7 @@ def draw_importance(subject: Subject) -> go.Figure:
     if len(found) < 2:
         raise NothingToShowError("It takes a model, two parameters and values that differ to say which matter.")
     rest = share(max(1.0 - sum(each.share for each in subject.importance), 0.0))
-    words = f"Share of the variation; {rest} is made together, or not known"
+    words = f"Share of the variation<br>({rest} belongs to no single parameter)"
     made = figure(IMPORTANCE, x=words, height=AROUND + BAR_HEIGHT * len(found))
     made.add_bar(
         y=labels((each.name for each in found), 24),

@@ -167,3 +167,14 @@ def test_values_that_are_all_equal_are_told():
     said = what_to_try(subject_of(ODD["constant values"]()))
     assert said[0].startswith("All 10 values are equal")
     assert not any("expects" in sentence for sentence in said)
+
+
+def test_what_is_left_beside_a_rate_at_which_nothing_is_worth_its_price():
+    run = pbgi.minimize(lambda p: (value_of(p), cost_of(p)), SPACE, budget=60.0, policy=pbgi.PBGI(0.5), seed=0)
+    assert run.stop_reason.rule == "GittinsStop"
+    subject = subject_of(run)
+    (said,) = [sentence for sentence in what_to_try(subject) if "The model expects" in sentence]
+    assert said.endswith("at the exchange rate.") or "next to nothing" in said
+    worth = 0.5 * subject.spendable
+    if "exchange rate" in said:
+        assert f"less than the {worth:.4g} that they are worth" in said
