@@ -163,7 +163,7 @@ def _at_this_rate(subject: Subject, gain: float, extra: float) -> str:
     reason, rate = subject.stop_reason, subject.exchange_rate
     if reason is None or reason.rule != "GittinsStop" or rate is None or gain >= rate * extra:
         return ""
-    return f", which is less than the {number(rate * extra)} that they are worth at the exchange rate"
+    return f", a gain below the {number(rate * extra)} that it must bring at the exchange rate"
 
 
 def _bounds(subject: Subject) -> Iterator[str]:

@@ -93,7 +93,7 @@ IMPORTANCE = Plot(
     importance.draw_importance,
     "Of all that values would vary over the space, how much a parameter makes by itself, as the model believes; the "
     "line is an 80 % interval. What parameters make together, and what is not known, belongs to none of them.",
-    _of_many(importance.MOST_PARAMETERS, "that matter the most"),
+    importance.rest,
 )
 SLICES = Plot(
     slices.SLICES,
