@@ -35,6 +35,11 @@ CUT_OFF = """
 [...document.querySelectorAll('article pre > code')].filter(code => code.scrollWidth > code.clientWidth + 1)
   .map(code => code.textContent.slice(0, 60))
 """
+WITHIN = (
+    "pbgi.parameter",
+    "pbgi.policy",
+    "pbgi.stopping",
+)  # what these offer the engine is on the page "A tour of the code"
 EMPTY_HEADS = """
 [...document.querySelectorAll('article thead th')].filter(head => !head.textContent.trim()).length
 """
@@ -75,8 +80,8 @@ def test_every_public_method_is_in_the_reference(site):
 
 
 def _is_for_users(method):
-    """Methods of parameters are for the space, those of the standard library (of an enumeration, say) for others."""
-    return method.__module__.startswith("pbgi.") and method.__module__ != "pbgi.parameter"
+    """Not those of the standard library (of an enumeration, say), nor those that only the engine calls."""
+    return method.__module__.startswith("pbgi.") and method.__module__ not in WITHIN
 
 
 @pytest.mark.slow
