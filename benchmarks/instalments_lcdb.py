@@ -302,7 +302,7 @@ def section(means: Means) -> str:
         if name not in AT_A_RATE:
             one = at[RATES[0]]
             bought.append(_row(name, [f"{one['accuracy']:.4f} in {one['seconds']:.0f} s", *[""] * (len(RATES) - 1)]))
-    header = [_row("", [f"{rate:g}" for rate in RATES]), "|" + "---|" * (len(RATES) + 1)]
+    header = [_row("exchange rate", [f"{rate:g}" for rate in RATES]), "|" + "---|" * (len(RATES) + 1)]
     return "\n".join(["Regret x 1000:", "", *header, *regrets, "", "Accuracy and seconds:", "", *header, *bought])
 
 

@@ -22,7 +22,7 @@ from pbgi.history import Trial
 from pbgi.integrations.optuna import PBGISampler
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Categorical, Float, Parameter
-from pbgi.report.subject import Subject
+from pbgi.report.subject import Curve, Subject
 from pbgi.serialization import Value, plain_value
 from pbgi.settings import Settings
 from pbgi.stopping import BudgetSpent, NothingLeft, Situation, StopReason
@@ -78,6 +78,7 @@ def subject_of_study(study: Study, *, unit: str = "", name: str = "") -> Subject
         known_reason=kept,
         ask_reason=partial(_stop_reason, told.settings, ledger, optimizer),
         pruned=frozenset(t.number for t in trials if t.state == StudyState.PRUNED),
+        curves={trial.number: curve for trial in trials if (curve := _curve(trial))},
     )
 
 
@@ -209,6 +210,11 @@ def _plain(value: object) -> Value:
         return plain_value("choice", value)
     except InvalidInputError:
         return text(value)
+
+
+def _curve(trial: FrozenTrial) -> Curve:
+    """What it said on its way, at Optuna's steps."""
+    return tuple((step, value) for step, value in sorted(trial.intermediate_values.items()) if math.isfinite(value))
 
 
 def _trial(account: Account, search_space: SearchSpace, in_words: Any) -> Trial:
