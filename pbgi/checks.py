@@ -154,7 +154,9 @@ def _way_out(name: str, known: list[str]) -> str:
     if argument in known:
         return f"use {written}"
     close = get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"there are {', '.join(known)}" if known else "it takes none"
 
 
 def refuse_unknown_arguments(function: Callable[P, R]) -> Callable[P, R]:

@@ -408,6 +408,22 @@ def test_values_at_the_end_of_the_scale_need_no_warning(value, policy, direction
         assert np.isfinite(numbers).all()
 
 
+@pytest.mark.parametrize("costs", [(5e-324, 1.7e308, 1.7e308), (1.7e308, 5e-324, 5e-324)])
+def test_steps_may_cost_more_than_their_trial(costs):
+    """Whatever a program reports on its way: trials held elsewhere come as they are."""
+    whole, first, second = costs
+    told = [
+        Trial(i, {"x": i / 4}, TrialState.COMPLETE, i / 4, whole, reports=((1, i / 4, first), (3, i / 4, second)))
+        for i in range(4)
+    ]
+    running = Trial(4, {"x": 0.9}, TrialState.RUNNING, reports=((1, 0.5, first),))
+    with np.errstate(all="raise"):
+        space = pbgi.Space({"x": Float(0, 1)})
+        optimizer = Optimizer.of(space, "minimize", Settings(steps=[1, 3, 9], seed=0), [*told, running])
+        optimizer.should_stop()
+    assert 0.0 < optimizer.typical_cost < math.inf
+
+
 @pytest.mark.parametrize("cost", [None, pbgi.LearnedCost(lambda _: 1e300), pbgi.LearnedCost(lambda _: 1e-300)])
 @pytest.mark.parametrize("costs", [[1e-320, 1e308], [1e-300, 1e300, 1.7e308], [10.0**k for k in range(-320, 308, 40)]])
 def test_points_of_the_users_choice_cost_what_a_float_holds(cost, costs):
@@ -562,7 +578,7 @@ def test_bad_arguments_are_refused(arguments, message):
         (lambda: Optimizer.from_json("{}", costs=None), "Unknown argument 'costs'; did you mean 'cost'?"),
         (lambda: pbgi.PBGI(scale=0.1), "Unknown argument 'scale'; did you mean 'cost_scale'?"),
         (lambda: pbgi.PBGID(decays=2.0), "Unknown argument 'decays'; did you mean 'decay'?"),
-        (lambda: pbgi.LogEI(xi=0.1), "Unknown argument 'xi'"),
+        (lambda: pbgi.LogEI(xi=0.1), "Unknown argument 'xi'; it takes none"),
         (lambda: pbgi.KnownCost(bowl, vectorised=True), "Unknown argument 'vectorised'; did you mean 'vectorized'?"),
         (
             lambda: pbgi.LearnedCost(known_factors=bowl),
@@ -892,6 +908,11 @@ def test_functions_must_be_given_again():
         (lambda d: d["model"].update(kernel="linear"), "kernel"),
         (lambda d: d["history"]["trials"][0].update(value="1"), "value of trial 0"),
         (lambda d: d["history"]["trials"][0]["params"].update(x=3.0), "x"),
+        (lambda d: d["policy"].update(kind=[1]), r"kind of policy must be one of .* got \[1\]"),
+        (lambda d: d["model"].update(noise_prior="none"), "noise_prior must be a GammaPrior or LogNormalPrior; got 'n"),
+        (lambda d: d["model"]["noise_prior"].update(concentration=1e308), "a density that floats can hold"),
+        (lambda d: d["model"].update(hyperparameters=True), "hyperparameters must be None or Hyperparameters"),
+        (lambda d: d["history"]["trials"][0]["record"].update(seen=10**400), "must be a finite number or a list"),
     ],
 )
 def test_json_from_elsewhere_is_checked(change, message):
@@ -901,8 +922,19 @@ def test_json_from_elsewhere_is_checked(change, message):
     change(data)
     with pytest.raises(InvalidInputError, match=message):
         Optimizer.from_json(json.dumps(data))
-    with pytest.raises(InvalidInputError, match="text must be what to_json wrote"):
-        Optimizer.from_json("not json")
+    for text in ("not json", "[" * 100_000, '{"a":' * 100_000):
+        with pytest.raises(InvalidInputError, match="text must be what to_json wrote"):
+            Optimizer.from_json(text)
+
+
+def test_a_number_too_large_for_an_array_of_floats_is_a_note_all_the_same():
+    optimizer = Optimizer(PLANE, seed=0)
+    run(optimizer, 4)
+    data = json.loads(optimizer.to_json())
+    trials = data["history"]["trials"]
+    noted = [trial["record"]["value_model"] for trial in trials if "value_model" in trial["record"]]
+    noted[-1][-1] = 10**30
+    assert Optimizer.from_json(json.dumps(data)).ask().number == 4
 
 
 # Whatever comes -------------------------------------------------------------------------------------------------------

@@ -15,10 +15,11 @@ from pbgi.arrays import Floats
 from pbgi.constraints.constraint import is_feasible
 from pbgi.cost import WARINESS, Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError
+from pbgi.gp.algebra import LARGEST
 from pbgi.history import History, Trial, TrialState, in_state, total_charged, total_reserved
 from pbgi.model import ModelKind
 from pbgi.policy import Policy
-from pbgi.serialization import require_fields
+from pbgi.serialization import parsed_json, require_fields
 from pbgi.settings import DIRECTIONS, FIELDS, Settings, require_direction
 from pbgi.space import Space
 
@@ -104,7 +105,7 @@ class RunState:
         if trial.cost is not None and trial.value is not None:
             return trial.cost
         told = next(report for report in reversed(trial.reports) if report.cost is not None)
-        return trial.used / self.share_paid_at(told.step)
+        return min(trial.used / self.share_paid_at(told.step), LARGEST)
 
     @cached_property
     def shares_paid(self) -> Floats:
@@ -119,7 +120,9 @@ class RunState:
             told = [(report.step, report.cost) for report in trial.reports if report.cost is not None]
             if told and trial.cost is not None:
                 steps, costs = np.array([(0.0, 0.0), *told]).T
-                shares.append(np.append(np.interp(stages[:-1], steps, costs) / trial.cost, 1.0))
+                with np.errstate(under="ignore"):
+                    paid_by = np.minimum(costs, trial.cost) / trial.cost  # whatever it said on its way
+                shares.append(np.append(np.interp(stages[:-1], steps, paid_by), 1.0))
         paid: Floats = np.minimum(np.mean(shares, axis=0), 1.0)
         return paid
 
@@ -212,7 +215,7 @@ class RunState:
     ) -> "RunState":
         """The state that `to_json` wrote; the arguments are those of `pbgi.Optimizer.from_json`."""
         try:
-            data = json.loads(text)
+            data = parsed_json(text)
         except (TypeError, ValueError) as error:
             raise InvalidInputError(f"text must be what to_json wrote; got {str(text)[:50]!r}: {error}") from None
         if isinstance(data, Mapping):

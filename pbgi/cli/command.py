@@ -19,7 +19,6 @@ knows no holes, the log is cut at the end only.
 import contextlib
 import ctypes
 import errno
-import json
 import math
 import os
 import re
@@ -40,7 +39,7 @@ from pbgi.cli.placeholders import environment_of, filled, names_in, values_of
 from pbgi.cli.private import for_commands, make_folder, open_private, tail, write_json
 from pbgi.cli.processes import Guard, kill_strays, signal_group
 from pbgi.errors import InvalidInputError
-from pbgi.serialization import Value
+from pbgi.serialization import Value, parsed_json
 
 # Outcomes ------------------------------------------------------------------------------------------------------------
 
@@ -128,8 +127,8 @@ def _parsed(line: str) -> Any:
     if start != "{" and start not in "-0123456789NI":
         return None
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
+        return parsed_json(line)
+    except ValueError:
         return None
 
 
@@ -145,10 +144,10 @@ def _json_file(path: Path) -> Any:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise InvalidInputError(f"a result may have at most {MOST_BYTES} bytes; got {path.stat().st_size}")
-        return json.loads(path.read_bytes())
+        return parsed_json(path.read_bytes())
     except OSError as error:
         raise InvalidInputError(f"cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InvalidInputError(f"must be JSON: {error}") from None
 
 

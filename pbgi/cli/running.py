@@ -22,7 +22,6 @@ All of it grows with time, so the moment is known beforehand. A timer waits for 
 set anew when the study is looked at again: the sooner, the nearer the moment.
 """
 
-import json
 import math
 import os
 import time
@@ -38,6 +37,7 @@ from pbgi.cli.job import Job, price_of_second
 from pbgi.cli.private import tail
 from pbgi.cli.processes import NOTE, identity, is_alive, is_here, is_of_earlier_boot, kill_orphan, kill_strays
 from pbgi.cli.study import JobStudy, predicted_cost
+from pbgi.serialization import parsed_json
 from pbgi.study import attributes
 from pbgi.study.ledger import Account, Ledger, ledger_of, total
 from pbgi.study.sound import are_attempts, are_outcomes, is_amount
@@ -200,8 +200,8 @@ def _is_ours(saved: Mapping[str, Any]) -> bool:
 def read_json(path: Path) -> dict[str, Any]:
     """A small JSON object of ours; empty if there is none."""
     try:
-        found = json.loads(tail(path, 2**16))
-    except (ValueError, RecursionError):
+        found = parsed_json(tail(path, 2**16))
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 

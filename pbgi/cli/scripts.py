@@ -22,6 +22,7 @@ from pbgi.cli.study import JobStudy, hand_out, predicted_cost, recommended_of
 from pbgi.constraints.constraint import ConditionStatus
 from pbgi.errors import InvalidInputError, NothingLeftError
 from pbgi.prediction import Recommendation
+from pbgi.serialization import parsed_json
 from pbgi.stopping import StopReason
 from pbgi.study import attributes
 from pbgi.study.ledger import ledger_of, total
@@ -142,8 +143,8 @@ def checked(result: Mapping[str, Any]) -> tuple[int, float | None, float | None,
 def parsed_result(text: str) -> dict[str, Any]:
     """The result on standard input: a JSON object."""
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        found = parsed_json(text)
+    except ValueError as error:
         raise InvalidInputError(f'standard input must be JSON such as {{"trial": 7, "value": 0.3}}; {error}') from None
     if not isinstance(found, dict):
         raise InvalidInputError(f"standard input must be a JSON object; got {text[:50]!r}")

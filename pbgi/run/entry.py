@@ -112,6 +112,7 @@ def minimize(
         seed=seed,
         constraints=constraints,
     )
+    _require_workers(callbacks, executor)
     limit = None if seconds is None else require_positive("seconds", seconds)
     if optimizer.endless and limit is None:
         raise InvalidInputError(
@@ -161,9 +162,24 @@ maximize = _maximizing(minimize)
 
 
 def _file(resume: str | os.PathLike[str]) -> Path:
-    if not isinstance(resume, str | os.PathLike) or not str(resume):
+    try:
+        name = os.fsencode(resume)
+    except (TypeError, UnicodeEncodeError):
+        name = b""
+    if not name or b"\0" in name or Path(os.fsdecode(name)).is_dir():
         raise InvalidInputError(f"resume must be the name of a file; got {resume!r}")
-    return Path(resume).absolute()  # the function may change the folder it runs in
+    # Absolute, since the function may change the folder it runs in; and whatever links lead there, one run at a time.
+    return Path(os.fsdecode(name)).resolve()
+
+
+def _require_workers(callbacks: object, executor: object) -> None:
+    """Raise unless these can be called, and asked to call something."""
+    if not isinstance(callbacks, Sequence) or not all(map(callable, callbacks)):
+        raise InvalidInputError(
+            f"callbacks must be a list of functions of the optimizer and a trial; got {callbacks!r}"
+        )
+    if executor is not None and not isinstance(executor, Executor):
+        raise InvalidInputError(f"executor must be None or a concurrent.futures.Executor; got {executor!r}")
 
 
 def _n_succeeded(optimizer: Optimizer) -> int:

@@ -54,9 +54,16 @@ def evaluate(fun: Function, params: dict[str, Value]) -> Outcome:
     except Exception as raised:
         below = None if raised.__traceback__ is None else raised.__traceback__.tb_next  # without this function
         where = "".join(traceback.format_exception(type(raised), raised, below))
-        error = f"{type(raised).__name__}: {raised}"
-        return Outcome(None, time.perf_counter() - start, error, where, _line(below))
+        return Outcome(None, time.perf_counter() - start, in_a_line(raised), where, _line(below))
     return Outcome(returned, time.perf_counter() - start)
+
+
+def in_a_line(error: BaseException) -> str:
+    """The kind of an error and what it says, if it can say anything: users write these classes."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return f"{type(error).__name__}, which cannot be shown as text"
 
 
 def _line(below: TracebackType | None) -> str | None:

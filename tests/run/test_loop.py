@@ -1,5 +1,6 @@
 """One call from start to end: results, costs, failures, workers, interruption."""
 
+import asyncio
 import math
 import re
 import signal
@@ -7,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
 
@@ -125,6 +127,59 @@ def test_a_value_that_is_missing_once_fails_that_trial():
 def test_what_cannot_be_called_is_refused(fun):
     with pytest.raises(InvalidInputError, match="fun must be callable"):
         minimize(fun, LINE, budget=3)
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ({"callbacks": print}, "callbacks must be a list of functions"),
+        ({"callbacks": [3]}, "callbacks must be a list of functions"),
+        ({"callbacks": None}, "callbacks must be a list of functions"),
+        ({"executor": 3}, "executor must be None or a concurrent.futures.Executor; got 3"),
+        ({"executor": ProcessPoolExecutor}, "executor must be None or a concurrent.futures.Executor"),
+    ],
+)
+def test_arguments_are_checked_before_anything_is_evaluated(argument, message):
+    calls = []
+    with pytest.raises(InvalidInputError, match=message):
+        minimize(lambda p: calls.append(p) or parabola(p), LINE, stop=MaxTrials(2), **argument)
+    assert not calls
+
+
+class Unspeakable(Exception):  # noqa: N818
+    def __str__(self):
+        raise ValueError("nothing to say")
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_an_error_that_cannot_be_shown_fails_its_trial_alone(n_workers):
+    def touchy(params):
+        if params["x"] > 0.6:
+            raise Unspeakable
+        return parabola(params)
+
+    with pytest.warns(RuntimeWarning, match="Unspeakable, which cannot be shown as text"):
+        result = minimize(touchy, LINE, stop=MaxTrials(12), seed=0, n_workers=n_workers)
+    assert result.nfev == 12
+    assert TrialState.FAILED in {t.state for t in result.trials}
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_a_cancellation_keeps_what_there_is(n_workers):
+    """`asyncio.CancelledError` is no Exception."""
+
+    def cancelled(params):
+        calls.append(params)
+        if len(calls) > 4:
+            raise asyncio.CancelledError
+        return parabola(params)
+
+    calls = []
+    with pytest.warns(RuntimeWarning, match="CancelledError") if n_workers == 1 else nullcontext():
+        result = minimize(cancelled, LINE, stop=MaxTrials(12), seed=0, n_workers=n_workers)
+    assert "CancelledError" in result.message
+    assert sum(t.state is TrialState.COMPLETE for t in result.trials) == 4
+    assert not any(t.state is TrialState.RUNNING for t in result.trials)
 
 
 @pytest.mark.parametrize("n_workers", [1, 2])
