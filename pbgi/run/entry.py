@@ -22,7 +22,7 @@ from pbgi.parameter import Parameter
 from pbgi.policy import Policy
 from pbgi.run.checkpoint import Beginning, Checkpoint
 from pbgi.run.ending import Failures
-from pbgi.run.evaluation import Function, Threads
+from pbgi.run.evaluation import Function, Threads, require_function
 from pbgi.run.file_lock import held
 from pbgi.run.loop import Callback, Run
 from pbgi.run.progress import Progress
@@ -98,8 +98,8 @@ def minimize(
         BrokenFunctionError: The first `max_failures` trials failed.
         InvalidInputError: An argument breaks its rule, or the function returned no value before the first success.
     """
-    if not callable(fun):
-        raise InvalidInputError(f"fun must be callable, a function of a dict of parameters; got {fun!r}")
+    require_function(fun)
+    called = _functions(callbacks)
     optimizer = Optimizer(
         space,
         budget=budget,
@@ -111,6 +111,7 @@ def minimize(
         n_startup_trials=n_startup_trials,
         seed=seed,
         constraints=constraints,
+        max_failures=None,  # counted where the traceback is known
     )
     limit = None if seconds is None else require_positive("seconds", seconds)
     if optimizer.endless and limit is None:
@@ -131,7 +132,7 @@ def minimize(
         run = Run(
             begun,
             fun,
-            callbacks=callbacks,
+            callbacks=called,
             shown=shown,
             failures=Failures(most_failures, _n_succeeded(begun.optimizer)),
             checkpoint=checkpoint,
@@ -158,6 +159,14 @@ def _maximizing(run: Callable[P, Result]) -> Callable[P, Result]:
 
 maximize = _maximizing(minimize)
 """Maximize a function within a budget: `minimize` with `direction="maximize"`, and its other arguments."""
+
+
+def _functions(callbacks: Iterable[Callback]) -> tuple[Callback, ...]:
+    called = tuple(callbacks) if isinstance(callbacks, Iterable) else (None,)
+    if not all(callable(callback) for callback in called):
+        rule = "callbacks must be a list of functions of an optimizer and a trial"
+        raise InvalidInputError(f"{rule}; got {callbacks!r}; write callbacks=[function]")
+    return called
 
 
 def _file(resume: str | os.PathLike[str]) -> Path:
