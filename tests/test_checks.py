@@ -66,7 +66,7 @@ def test_every_hint_is_an_argument_of_minimize_or_of_a_parameter():
         ("multivariate", "leave it out: all parameters are chosen together"),
         ("constant_liar", "leave it out: running trials always count"),
         ("n_ei_candidates", "leave it out: it is about estimators of TPE"),
-        ("deterministic_objective", r"values are exact.*, use model=pbgi.GPConfig\(noisy=True\)"),
+        ("deterministic_objective", r"values are exact.* use model=pbgi.GPConfig\(noisy=True\)"),
         ("n_trials", "it is for study.optimize"),
         ("timeout", "it is for study.optimize"),
         ("random_state", "use seed="),
