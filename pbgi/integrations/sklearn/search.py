@@ -154,6 +154,7 @@ class GittinsSearchCV(BaseSearchCV):  # type: ignore[misc]
             model=self.model,
             n_startup_trials=self.n_startup_trials,
             seed=_seed(self.random_state),
+            max_failures=None,  # a search has a rule of its own
         )
         if optimizer.endless and self.n_iter is None:
             ways = "budget=..., n_iter=..., stop=... or policy=PBGI(cost_scale=...)"
