@@ -15,10 +15,11 @@ from typing import Any
 from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.checks import check_cost, check_outcomes, check_value
-from pbgi.cli.command import LEAST_COST, Outcome, not_nested
+from pbgi.cli.choosing import hand_out, recommended_of
 from pbgi.cli.progress import Standing, standing
+from pbgi.cli.result import LEAST_COST, Outcome, not_nested
 from pbgi.cli.running import earlier
-from pbgi.cli.study import JobStudy, hand_out, predicted_cost, recommended_of
+from pbgi.cli.study import JobStudy, predicted_cost
 from pbgi.constraints.constraint import ConditionStatus
 from pbgi.errors import InvalidInputError, NothingLeftError
 from pbgi.prediction import Recommendation
