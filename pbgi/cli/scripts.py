@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.checks import check_cost, check_outcomes, check_value
 from pbgi.cli.choosing import hand_out, recommended_of
-from pbgi.cli.progress import Standing, standing
+from pbgi.cli.progress import Standing, standing, was_stopped
 from pbgi.cli.result import LEAST_COST, Outcome, not_nested
 from pbgi.cli.running import earlier
 from pbgi.cli.study import JobStudy, predicted_cost
@@ -178,9 +178,9 @@ def trial_record(trial: FrozenTrial, charged: float) -> dict[str, Any]:
     """One trial."""
     return {
         "trial": trial.number,
-        "state": STATES[trial.state],
+        "state": "stopped" if was_stopped(trial) else STATES[trial.state],
         "params": dict(trial.params),
-        "value": trial.value if trial.value is not None and math.isfinite(trial.value) else None,
+        "value": trial.value if trial.state is TrialState.COMPLETE and math.isfinite(trial.value or 0.0) else None,
         "cost": charged if trial.state.is_finished() else None,
         "predicted_cost": predicted_cost(trial),
         "seconds": trial.user_attrs.get(attributes.SECONDS),
@@ -188,7 +188,17 @@ def trial_record(trial: FrozenTrial, charged: float) -> dict[str, Any]:
         "started": None if trial.datetime_start is None else trial.datetime_start.isoformat(),
         "ended": None if trial.datetime_complete is None else trial.datetime_complete.isoformat(),
         **({"outcomes": outcomes} if (outcomes := outcomes_of(trial)) else {}),
+        **_way_record(trial),
     }
+
+
+def _way_record(trial: FrozenTrial) -> dict[str, Any]:
+    """How far a trial has come that tells its steps, and which one it goes on with."""
+    if trial.last_step is None:
+        return {}
+    before = trial.system_attrs.get(attributes.GOES_ON)
+    told = {"step": trial.last_step, "value_at_step": trial.intermediate_values[trial.last_step]}
+    return told if before is None else {**told, "goes_on_with": before[-1]}
 
 
 def status_record(study: JobStudy) -> dict[str, Any]:
@@ -204,7 +214,8 @@ def standing_record(now: Standing) -> dict[str, Any]:
         "spent": now.spent,
         "reserved": now.reserved,
         "left": now.left,
-        "trials": {"complete": now.complete, "failed": now.failed, "running": now.running},
+        "trials": {"complete": now.complete, "failed": now.failed, "running": now.running}
+        | ({} if now.stopped is None else {"stopped": now.stopped}),
         "trials_left": now.trials_left,
         "best": None if now.best is None else trial_record(now.best, now.best_cost),
         **_conditions_record(now),

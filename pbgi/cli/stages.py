@@ -149,7 +149,7 @@ class StageWatch:
                 way.store(self._study, number)
             undecided = attempt.ended is None and attempt.killed_for is None
             if undecided and way.steps.is_decision(way.reports) and not goes_on(self._study, number, self._used):
-                step = f"stopped at step {way.reports[-1].step} of {way.steps.last}"
-                attempt.stop(f"{step}: what is left is not worth its price", early=True)
+                step = f"step {way.reports[-1].step} of {way.steps.last}"
+                attempt.stop(f"what was left after {step} was not worth its price", early=True)
         if attempt.listener is not None and attempt.listener.problem is not None:
             attempt.stop(attempt.listener.problem)

@@ -25,7 +25,7 @@ from pbgi.cli.errors import ExitCode, InterruptedRunError, JobError, StartError,
 from pbgi.cli.job import Job
 from pbgi.cli.private import write_json
 from pbgi.cli.processes import Guard, Interruption, identity
-from pbgi.cli.progress import Display, Standing, standing
+from pbgi.cli.progress import Display, Standing, standing, was_stopped
 from pbgi.cli.result import LEAST_COST, Outcome
 from pbgi.cli.running import RESULT, BudgetWatch, Earlier, Running, earlier, folder_of, recover, until_next_beat
 from pbgi.cli.stages import StageWatch, Way, checkpoint_of, has_checkpoint, reports_of
@@ -341,7 +341,7 @@ def line_about(trial: FrozenTrial) -> str:
     charged = f", cost {trial.user_attrs.get(attributes.COST, 0.0):.4g}"
     if trial.state is TrialState.COMPLETE:
         return f"trial {trial.number}: value {trial.value:.6g}{charged}"
-    if trial.state is TrialState.PRUNED and trial.last_step is not None:
+    if was_stopped(trial) and trial.last_step is not None:
         value = trial.intermediate_values[trial.last_step]
         return f"trial {trial.number}: stopped at step {trial.last_step}, value {value:.6g}{charged}"
     return f"trial {trial.number}: failed{charged}: {trial.user_attrs.get(attributes.MESSAGE, 'no reason known')}"
