@@ -42,6 +42,7 @@ from pbgi.cli.stages import Way
 from pbgi.cli.study import JobStudy, folder_name, predicted_cost
 from pbgi.study import attributes
 from pbgi.study.ledger import Account, Ledger, ledger_of, total
+from pbgi.study.reports import step_costs
 from pbgi.study.sound import are_attempts, are_outcomes, is_amount
 
 # Trials whose worker died --------------------------------------------------------------------------------------------
@@ -142,7 +143,8 @@ def _outcome(job: Job, trial: FrozenTrial) -> Outcome:
     seconds = max(_seconds(folder, trial, was_running), LEAST_COST)
     paid = earlier(trial)
     known = priced(job, seconds)
-    cost = known if known is not None else predicted_cost(trial) or LEAST_COST
+    reported = max(step_costs(trial).values(), default=0.0) - paid.cost_or_zero
+    cost = known if known is not None else reported if reported > 0.0 else predicted_cost(trial) or LEAST_COST
     message = "the process that ran this trial ended without finishing it"
     return Outcome(None, total([paid.cost_or_zero, cost]), paid.seconds + seconds, message, abandoned=True)
 

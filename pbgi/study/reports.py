@@ -6,21 +6,23 @@ noted beside its values: at the ends of stages, where the engine asks, and with 
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState as StudyState
 
 from pbgi.study import attributes
+from pbgi.study.sound import are_step_costs
 from pbgi.trials.steps import Report, Steps
 from pbgi.trials.trial import TrialState
 
 
 def step_costs(trial: FrozenTrial) -> dict[int, float]:
     """What a trial had cost by some of its steps, as `pbgi tune` notes it."""
-    noted = trial.user_attrs.get(attributes.STEP_COSTS)
-    return {int(step): float(cost) for step, cost in noted.items()} if isinstance(noted, Mapping) else {}
+    noted: Any = trial.user_attrs.get(attributes.STEP_COSTS)
+    return {int(step): noted[step] for step in noted} if are_step_costs(noted) else {}
 
 
 def state_of(trial: FrozenTrial, *, reports: bool) -> TrialState:

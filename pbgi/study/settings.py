@@ -10,6 +10,7 @@ from typing import Any
 
 from pbgi.constraints.constraint import Constraints
 from pbgi.cost import KnownCost
+from pbgi.errors import InvalidInputError
 from pbgi.policy import PBGI, POLICIES, Policy
 from pbgi.serialization import from_plain, require_fields, to_plain
 from pbgi.settings import Settings, conditions_from_plain, conditions_to_plain, require_direction
@@ -51,6 +52,8 @@ class StudySettings:
 
     def __post_init__(self) -> None:
         require_direction(self.direction)
+        if not isinstance(self.steps, Steps | None):
+            raise InvalidInputError(f"steps must be a Steps or None; got {self.steps!r}")
         _ = self.engine  # which checks the rest
 
     def to_plain(self) -> dict[str, Any]:

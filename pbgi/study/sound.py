@@ -98,7 +98,7 @@ def are_attempts(value: object) -> bool:
     return isinstance(value, list) and all(map(_has_amounts("seconds", "cost"), value))
 
 
-def _are_step_costs(value: object) -> bool:
+def are_step_costs(value: Any) -> bool:
     """Costs by step, which rise with it."""
     if not isinstance(value, Mapping) or not all(isinstance(step, str) and _STEP.fullmatch(step) for step in value):
         return False
@@ -134,7 +134,7 @@ NOTES: dict[str, tuple[str, Callable[[object], bool]]] = {
     attributes.COMMAND: ("a process", lambda value: _is_process(value) and is_amount(value.get("time"))),  # type: ignore[attr-defined]
     attributes.BEAT: ("seconds and a time", _has_amounts("seconds", "time")),
     attributes.ATTEMPTS: ("a list of seconds and costs", are_attempts),
-    attributes.STEP_COSTS: ("costs by step, which do not shrink", _are_step_costs),
+    attributes.STEP_COSTS: ("costs by step, which do not shrink", are_step_costs),
     attributes.CHECKPOINT: ("the name of a trial's folder", _is_folder_name),
     attributes.GOES_ON: ("numbers of trials before it", _are_numbers),
     attributes.BEGUN_AGAIN: ("the number of a trial", _is_number),

@@ -1,108 +1,39 @@
-"""`pbgi tune` for trials that may stop early: reports, decisions, checkpoints, and all that may go wrong with them.
-
-Programs wait at the ends of their stages until it was decided that they go on, so that nothing depends on how long a
-decision takes.
-"""
+"""`pbgi tune` for trials that may stop early: what is decided, and how trials go on."""
 
 import json
-import math
-import os
-import shutil
-import signal
-import sys
-import time
 
 import pytest
-from cli_runs import PBGI, engine_trials, run, start, trials_in, wait_for, write_job
+from cli_runs import engine_trials, run, trials_in
 from optuna.trial import TrialState as StudyState
+from step_runs import decide, job_in, never, price_of, records
 
 import pbgi
 from pbgi import TrialState
 from pbgi.cli import choosing
-from pbgi.cli.tune import Tuner
 
-# Eight steps, with decisions after 2 and 4. What a step costs is a power of two, so that sums are exact.
-PROGRAM = """
-import json, os, sys, time
-from pathlib import Path
-folder, checkpoint = Path(os.environ["PBGI_FOLDER"]), Path(os.environ["PBGI_CHECKPOINT"])
-x, begun = float(sys.argv[1]), int(os.environ["PBGI_STEP"])
-price = 0.5 if x < 0.5 else 0.25
-def report(step, value=None, cost=None):
-    value = (x - 0.25) ** 2 + 2.0 ** -step if value is None else value
-    print(json.dumps({"step": step, "value": value, "cost": cost or price * (step - begun)}), flush=True)
-def wait(step):
-    while not (folder / f"go-{step}").exists():
-        time.sleep(0.01)
-BEFORE
-for step in range(begun + 1, 9):
-    BODY
-"""
-BODY = """(checkpoint / "state").open("a").write(f"{step} ")
-    report(step)
-    if step in (2, 4):
-        wait(step)"""
-JOB = """
-command = [PYTHON, "-S", "program.py", "{x}"]
-cost = "cost"
-steps = [2, 4, 8]
-seed = 1
-[parameters]
-x = { low = 0.0, high = 1.0 }
-""".replace("PYTHON", json.dumps(sys.executable))
-
-
-def job_in(folder, head="", *changes, body=BODY, before=""):
-    folder.mkdir(exist_ok=True)
-    (folder / "program.py").write_text(PROGRAM.replace("BODY", body).replace("BEFORE", before))
-    text = head + JOB
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    return write_job(folder, text)
-
-
-@pytest.fixture
-def decide(monkeypatch):
-    """Decisions by a rule instead of the model, or by the model; the program is told of those to go on."""
-
-    def by(folder, rule=None):
-        def look(study, number, used):
-            steps = study.trial(number).intermediate_values
-            found = choosing.goes_on(study, number, used) if rule is None else rule(number, max(steps))
-            if found:
-                (own,) = (folder / "job.trials").glob(f"{number}-*")
-                (own / f"go-{max(steps)}").touch()
-            return found
-
-        monkeypatch.setattr("pbgi.cli.stages.goes_on", look)
-
-    return by
+# Of three trials the first comes to its end, the second is stopped and goes on next, and then there is a third.
+GOES_ON = "trials = 3\nn_startup_trials = 1\nresumable = true\nbudget = 100.0\n"
 
 
 @pytest.fixture
 def resumes(monkeypatch):
     """A stopped trial goes on next, whatever it is worth."""
 
-    def first_stopped(state, snapshot):
+    def first_stopped(state, _snapshot):
         return next((trial.number for trial in state.trials if trial.state is TrialState.STOPPED), None)
 
     monkeypatch.setattr("pbgi.choosing.choice.worth_resuming", first_stopped)
-
-
-def records(job):
-    return json.loads(run("trials", job).stdout)
 
 
 # As an optimizer does it ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("resumable", [False, True])
-def test_a_run_does_what_an_optimizer_does(tmp_path, decide, resumable):
+def test_a_run_does_what_an_optimizer_does(tmp_path, monkeypatch, resumable):
     """The same points, stopped at the same steps, for the same costs, some of them going on later."""
     head = f"budget = 16.0\nresumable = {str(resumable).lower()}\n"
     job = job_in(tmp_path, head)
-    decide(tmp_path)
+    decide(monkeypatch, tmp_path)
     done = run("tune", job)
     optimizer = pbgi.Optimizer(
         {"x": pbgi.Float(0, 1)}, budget=16.0, seed=1, steps=pbgi.Steps(8, (2, 4, 8), resumable=resumable)
@@ -133,9 +64,9 @@ def test_a_run_does_what_an_optimizer_does(tmp_path, decide, resumable):
 # Stopping ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_stopped_trial_is_shown_and_charged(tmp_path, decide):
+def test_a_stopped_trial_is_shown_and_charged(tmp_path, monkeypatch):
     job = job_in(tmp_path, "trials = 2\n")
-    decide(tmp_path, lambda number, step: (number, step) != (1, 4))
+    decide(monkeypatch, tmp_path, lambda at: at != (1, 4))
     done = run("tune", job)
     whole, stopped = records(job)
     assert (whole["state"], whole["step"], whole["cost"]) == ("complete", 8, 8 * price_of(whole))
@@ -155,27 +86,23 @@ def test_a_stopped_trial_is_shown_and_charged(tmp_path, decide):
     assert run("export", job, "--format", "csv").stdout.splitlines()[2].startswith("1,stopped,,")
 
 
-def price_of(record):
-    return 0.5 if record["params"]["x"] < 0.5 else 0.25
-
-
 def json_free(_done, folder):
     return (folder / "report.html").read_text()
 
 
-def test_stopped_trials_are_no_failures(tmp_path, decide):
+def test_stopped_trials_are_no_failures(tmp_path, monkeypatch):
     job = job_in(tmp_path, "trials = 4\nmax_failures = 1\n")
-    decide(tmp_path, lambda number, step: False)
+    decide(monkeypatch, tmp_path, never)
     said = json.loads(run("tune", job, status=1).stdout)
     assert said["trials"] == {"complete": 0, "failed": 0, "running": 0, "stopped": 4}
     assert said["stop_reason"] == "Reached the limit of 4 trials"
 
 
-def test_what_ignores_the_signal_is_killed_and_charged(tmp_path, decide, monkeypatch):
+def test_what_ignores_the_signal_is_killed_and_charged(tmp_path, monkeypatch):
     monkeypatch.setattr("pbgi.cli.command.GRACE", 0.4)
     before = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
     job = job_in(tmp_path, "trials = 1\n", ('cost = "cost"\n', ""), before=before)
-    decide(tmp_path, lambda number, step: False)
+    decide(monkeypatch, tmp_path, never)
     run("tune", job, status=1)
     (trial,) = trials_in(tmp_path / "job.db")
     assert trial.state is StudyState.PRUNED
@@ -183,26 +110,27 @@ def test_what_ignores_the_signal_is_killed_and_charged(tmp_path, decide, monkeyp
     assert trial.user_attrs["cost"] == trial.user_attrs["pbgi:seconds"] >= reported + 0.4
 
 
-def test_one_that_comes_to_its_end_all_the_same_is_complete(tmp_path, decide):
+def test_one_that_comes_to_its_end_all_the_same_is_complete(tmp_path, monkeypatch):
     before = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
     job = job_in(tmp_path, "trials = 1\n", body="report(step)\n    time.sleep(0.6 * (step == 2))", before=before)
-    decide(tmp_path, lambda number, step: False)
+    decide(monkeypatch, tmp_path, never)
     run("tune", job)
     (trial,) = records(job)
     assert (trial["state"], trial["step"], trial["value"]) == ("complete", 8, trial["value_at_step"])
     assert trial["message"] is None
 
 
-def test_with_a_formula_a_share_of_it_is_charged(tmp_path, decide, resumes):
+@pytest.mark.usefixtures("resumes")
+def test_with_a_formula_a_share_of_it_is_charged(tmp_path, monkeypatch):
     """It goes on later, and has then cost what the formula says, once."""
     job = job_in(tmp_path, GOES_ON, ('cost = "cost"', 'cost = "8 + 0 * x"'))
-    decide(tmp_path, lambda number, step: number not in (1, 2) or (number, step) == (2, 4))
+    decide(monkeypatch, tmp_path, lambda at: at[0] != 1)
     said = json.loads(run("tune", job).stdout)
     assert [trial["cost"] for trial in records(job)] == pytest.approx([8.0, 0.0, 8.0, 8.0])
     assert [trial["state"] for trial in records(job)] == ["complete", "stopped", "complete", "complete"]
     assert said["spent"] == pytest.approx(24.0)
     job = job_in(tmp_path / "stopped", "trials = 2\n", ('cost = "cost"', 'cost = "8 + 0 * x"'))
-    decide(tmp_path / "stopped", lambda number, step: False)
+    decide(monkeypatch, tmp_path / "stopped", never)
     run("tune", job, status=1)
     assert [trial["cost"] for trial in records(job)] == pytest.approx([2.0, 2.0])
 
@@ -210,13 +138,10 @@ def test_with_a_formula_a_share_of_it_is_charged(tmp_path, decide, resumes):
 # Going on ------------------------------------------------------------------------------------------------------------
 
 
-# Of three trials the first comes to its end, the second is stopped and goes on next, and then there is a third.
-GOES_ON = "trials = 3\nn_startup_trials = 1\nresumable = true\nbudget = 100.0\n"
-
-
-def test_a_stopped_trial_goes_on_with_its_checkpoint(tmp_path, decide, resumes):
+@pytest.mark.usefixtures("resumes")
+def test_a_stopped_trial_goes_on_with_its_checkpoint(tmp_path, monkeypatch):
     job = job_in(tmp_path, GOES_ON)
-    decide(tmp_path, lambda number, step: number != 1)
+    decide(monkeypatch, tmp_path, lambda at: at[0] != 1)
     said = json.loads(run("tune", job).stdout)
     whole, replaced, trial, third = records(job)
     assert (trial["goes_on_with"], trial["state"], trial["step"]) == (1, "complete", 8)
@@ -231,9 +156,10 @@ def test_a_stopped_trial_goes_on_with_its_checkpoint(tmp_path, decide, resumes):
     assert [report.step for report in seen.reports] == [2, 4, 8]
 
 
-def test_it_may_be_stopped_and_go_on_several_times(tmp_path, decide, resumes):
+@pytest.mark.usefixtures("resumes")
+def test_it_may_be_stopped_and_go_on_several_times(tmp_path, monkeypatch):
     job = job_in(tmp_path, GOES_ON)
-    decide(tmp_path, lambda number, step: (number, step) not in ((1, 2), (2, 4)))
+    decide(monkeypatch, tmp_path, lambda at: at not in ((1, 2), (2, 4)))
     run("tune", job)
     _, _, second, last, _ = records(job)
     assert [trial["state"] for trial in records(job)] == ["complete", "stopped", "stopped", "complete", "complete"]
@@ -244,9 +170,10 @@ def test_it_may_be_stopped_and_go_on_several_times(tmp_path, decide, resumes):
     assert (folder / "checkpoint" / "state").read_text().split() == [str(step) for step in range(1, 9)]
 
 
-def test_without_its_checkpoint_it_begins_again_and_is_charged_once(tmp_path, decide, resumes):
+@pytest.mark.usefixtures("resumes")
+def test_without_its_checkpoint_it_begins_again_and_is_charged_once(tmp_path, monkeypatch):
     job = job_in(tmp_path, GOES_ON, body="report(step)\n    wait(step) if step in (2, 4) else None")
-    decide(tmp_path, lambda number, step: number != 1)
+    decide(monkeypatch, tmp_path, lambda at: at[0] != 1)
     done = run("tune", job)
     whole, lost, again = records(job)
     assert "trial 1: its checkpoint is gone, so it begins again as trial 2\n" in done.stderr
