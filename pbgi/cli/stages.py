@@ -11,7 +11,7 @@ steps cost.
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -55,15 +55,17 @@ class Way:
         step: The step that the present run goes on from.
         base: What it had cost by then.
         price: What a whole trial costs, where that is known beforehand.
+        n_stored: How many of the reports need not be stored any more.
+        n_heard: How many reports of the present run were taken in.
     """
 
     steps: Steps
     reports: tuple[Report, ...]
-    step: int
-    base: float
-    price: float | None
-    _n_heard: int = field(default=0, init=False)
-    _n_stored: int = field(default=0, init=False)
+    step: int = 0
+    base: float = 0.0
+    price: float | None = None
+    n_stored: int = 0
+    n_heard: int = 0
 
     @classmethod
     def of(cls, job: Job, trial: FrozenTrial, reports: tuple[Report, ...]) -> "Way | None":
@@ -72,14 +74,18 @@ class Way:
             return None
         goes_on = job.steps.resumable and bool(reports) and has_checkpoint(job, trial)
         price = predicted_cost(trial) if job.formula is not None else None
-        way = cls(job.steps, reports, *((reports[-1].step, cost_so_far(reports)) if goes_on else (0, 0.0)), price)
-        way._n_stored = len(reports)
-        return way
+        stood = (reports[-1].step, cost_so_far(reports)) if goes_on else (0, 0.0)
+        return cls(job.steps, reports, *stood, price, n_stored=len(reports))
 
     @property
     def is_lost(self) -> bool:
         """Whether it could go on from where it stood, if its checkpoint were there."""
         return self.steps.resumable and bool(self.reports) and not self.step
+
+    @property
+    def why_stopped(self) -> str:
+        """Why it is stopped now, in words."""
+        return f"what was left after step {self.reports[-1].step} of {self.steps.last} was not worth its price"
 
     def share(self, *, until: int) -> float:
         """The share of a whole trial's work from where this run goes on."""
@@ -88,9 +94,9 @@ class Way:
     def hear(self, attempt: Attempt) -> Report | None:
         """Take in the next report of a run that goes beyond what was reported before; None if there is none."""
         said = attempt.listener.reports if attempt.listener is not None else []
-        while self._n_heard < len(said):
-            report = said[self._n_heard]
-            self._n_heard += 1
+        while self.n_heard < len(said):
+            report = said[self.n_heard]
+            self.n_heard += 1
             if report.step > (self.reports[-1].step if self.reports else 0):
                 self.reports = (*self.reports, report._replace(cost=self._cost(report)))
                 return self.reports[-1]
@@ -108,13 +114,13 @@ class Way:
 
     def store(self, study: JobStudy, number: int) -> None:
         """Write what is not stored yet: the last report, and those that ended a stage."""
-        if self._n_stored == len(self.reports):
+        if self.n_stored == len(self.reports):
             return
         last = len(self.reports) - 1
         told = [i for i in range(last + 1) if i == last or self.ends_stage(i)]
         costs = {r.step: r.cost for r in (self.reports[i] for i in told) if r.cost is not None}
-        study.report(number, [self.reports[i] for i in told if i >= self._n_stored], costs)
-        self._n_stored = len(self.reports)
+        study.report(number, [self.reports[i] for i in told if i >= self.n_stored], costs)
+        self.n_stored = len(self.reports)
 
 
 class Listened(Protocol):
@@ -149,7 +155,6 @@ class StageWatch:
                 way.store(self._study, number)
             undecided = attempt.ended is None and attempt.killed_for is None
             if undecided and way.steps.is_decision(way.reports) and not goes_on(self._study, number, self._used):
-                step = f"step {way.reports[-1].step} of {way.steps.last}"
-                attempt.stop(f"what was left after {step} was not worth its price", early=True)
+                attempt.stop(way.why_stopped, early=True)
         if attempt.listener is not None and attempt.listener.problem is not None:
             attempt.stop(attempt.listener.problem)
