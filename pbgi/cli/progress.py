@@ -59,7 +59,7 @@ def standing(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Standing
     """Where a study stands."""
     ledger = ledger_of(trials)
     counts, stopped = Counter(trial.state for trial in trials), sum(map(was_stopped, trials))
-    replaced = {number for trial in trials for number in trial.system_attrs.get(attributes.GOES_ON, ())}
+    replaced = {before for trial in trials if (before := goes_on_with(trial)) is not None}
     best = best_trial(trials, settings.direction, settings.constraints)
     left = remaining(settings.budget, ledger)
     n_own = sum(attributes.FROM not in trial.user_attrs for trial in trials) - len(replaced)
@@ -81,6 +81,12 @@ def standing(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Standing
         conditions=_conditions(settings, ledger, best),
         stopped=stopped - len(replaced) if settings.steps is not None or stopped else None,
     )
+
+
+def goes_on_with(trial: FrozenTrial) -> int | None:
+    """The number of the stopped trial that a trial goes on with; None if it does not."""
+    before = trial.system_attrs.get(attributes.GOES_ON)
+    return int(before[-1]) if before else None
 
 
 def was_stopped(trial: FrozenTrial) -> bool:

@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.checks import check_cost, check_outcomes, check_value, require_count
 from pbgi.cli.choosing import goes_on, hand_out, recommended_of
-from pbgi.cli.progress import Standing, standing, was_stopped
+from pbgi.cli.progress import Standing, goes_on_with, standing, was_stopped
 from pbgi.cli.result import LEAST_COST, Outcome, not_nested
 from pbgi.cli.running import earlier
 from pbgi.cli.stages import Way, reports_of
@@ -246,9 +246,9 @@ def _way_record(trial: FrozenTrial) -> dict[str, Any]:
     """How far a trial has come that tells its steps, and which one it goes on with."""
     if trial.last_step is None:
         return {}
-    before = trial.system_attrs.get(attributes.GOES_ON)
+    before = goes_on_with(trial)
     told = {"step": trial.last_step, "value_at_step": trial.intermediate_values[trial.last_step]}
-    return told if before is None else {**told, "goes_on_with": before[-1]}
+    return told if before is None else {**told, "goes_on_with": before}
 
 
 def status_record(study: JobStudy) -> dict[str, Any]:

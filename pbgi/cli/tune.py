@@ -25,7 +25,7 @@ from pbgi.cli.errors import ExitCode, InterruptedRunError, JobError, StartError,
 from pbgi.cli.job import Job
 from pbgi.cli.private import write_json
 from pbgi.cli.processes import Guard, Interruption, identity
-from pbgi.cli.progress import Display, Standing, standing, was_stopped
+from pbgi.cli.progress import Display, Standing, goes_on_with, standing, was_stopped
 from pbgi.cli.result import LEAST_COST, Outcome
 from pbgi.cli.running import RESULT, BudgetWatch, Earlier, Running, earlier, folder_of, recover, until_next_beat
 from pbgi.cli.stages import StageWatch, Way, checkpoint_of, has_checkpoint, reports_of
@@ -338,10 +338,11 @@ def _guard() -> Guard:
 
 def line_about(trial: FrozenTrial) -> str:
     """A finished trial in one line, and why it failed if it did."""
-    charged = f", cost {trial.user_attrs.get(attributes.COST, 0.0):.4g}"
+    charged, before = f", cost {trial.user_attrs.get(attributes.COST, 0.0):.4g}", goes_on_with(trial)
+    name = f"trial {trial.number}" if before is None else f"trial {trial.number} (going on with {before})"
     if trial.state is TrialState.COMPLETE:
-        return f"trial {trial.number}: value {trial.value:.6g}{charged}"
+        return f"{name}: value {trial.value:.6g}{charged}"
     if was_stopped(trial) and trial.last_step is not None:
         value = trial.intermediate_values[trial.last_step]
-        return f"trial {trial.number}: stopped at step {trial.last_step}, value {value:.6g}{charged}"
-    return f"trial {trial.number}: failed{charged}: {trial.user_attrs.get(attributes.MESSAGE, 'no reason known')}"
+        return f"{name}: stopped at step {trial.last_step}, value {value:.6g}{charged}"
+    return f"{name}: failed{charged}: {trial.user_attrs.get(attributes.MESSAGE, 'no reason known')}"

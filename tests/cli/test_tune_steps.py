@@ -1,6 +1,10 @@
 """`pbgi tune` for trials that may stop early: what is decided, and how trials go on."""
 
 import json
+import math
+import os
+import sys
+from pathlib import Path
 
 import pytest
 from cli_runs import engine_trials, run, trials_in
@@ -11,6 +15,7 @@ import pbgi
 from pbgi import TrialState
 from pbgi.cli import choosing
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "tune_steps"
 # Of three trials the first comes to its end, the second is stopped and goes on next, and then there is a third.
 GOES_ON = "trials = 3\nn_startup_trials = 1\nresumable = true\nbudget = 100.0\n"
 
@@ -135,6 +140,21 @@ def test_with_a_formula_a_share_of_it_is_charged(tmp_path, monkeypatch):
     assert [trial["cost"] for trial in records(job)] == pytest.approx([2.0, 2.0])
 
 
+def test_the_example_of_the_page(tmp_path):
+    """The page shows it as it is, and it runs."""
+    page = (EXAMPLE.parents[1] / "docs" / "command-line.md").read_text()
+    for path in EXAMPLE.iterdir():
+        assert f"\n{path.read_text()}```\n" in page
+        (tmp_path / path.name).write_text(path.read_text().replace("sample(16000", "sample(1600"))
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    said = json.loads(run("tune", tmp_path / "job.toml", "--budget", 2, env=environment).stdout)
+    assert said["best"]["step"] == 27
+    assert said["best"]["value"] == said["best"]["value_at_step"] < math.log(2.0)  # what knowing nothing loses
+    assert said["spent"] <= 3.0
+    done = json.loads(next((tmp_path / "job.trials").glob("0-*/checkpoint/weights.json")).read_text())[0]
+    assert done == 27
+
+
 # Going on ------------------------------------------------------------------------------------------------------------
 
 
@@ -142,8 +162,10 @@ def test_with_a_formula_a_share_of_it_is_charged(tmp_path, monkeypatch):
 def test_a_stopped_trial_goes_on_with_its_checkpoint(tmp_path, monkeypatch):
     job = job_in(tmp_path, GOES_ON)
     decide(monkeypatch, tmp_path, lambda at: at[0] != 1)
-    said = json.loads(run("tune", job).stdout)
+    done = run("tune", job)
+    said = json.loads(done.stdout)
     whole, replaced, trial, third = records(job)
+    assert f"trial 2 (going on with 1): value {trial['value']:.6g}, cost {trial['cost']:.4g}\n" in done.stderr
     assert (trial["goes_on_with"], trial["state"], trial["step"]) == (1, "complete", 8)
     assert (trial["params"], replaced["state"], replaced["cost"]) == (replaced["params"], "stopped", 0.0)
     assert trial["cost"] == 8 * price_of(trial)
