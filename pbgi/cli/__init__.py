@@ -1,7 +1,7 @@
 """The command line: `pbgi tune | ask | tell | status | best | trials | export | check | report | boxes`.
 
     arguments.py commands.py     what can be typed, and what it does
-    toml_file.py job.py          what a job file says
+    toml_file.py job.py parameters.py  what a job file says
     placeholders.py              how a program gets its parameters
     command.py processes.py      running a program, and ending it; the guard; signals
     result.py steps.py           what a program said: in the end, and on its way
