@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from pbgi.checks import require_count, require_positive
-from pbgi.cli.parameters import LONGEST_NAME, space_in
-from pbgi.cli.placeholders import OWN_PREFIX, Command, names_in, own_names, parts_of
+from pbgi.cli.parameters import LONGEST_NAME, OWN_PREFIX, Command, names_in, own_names, parts_of, space_in
 from pbgi.cli.toml_file import TomlFile
 from pbgi.constraints.constraint import AtLeast, AtMost, Condition, Constraints, checked_constraints
 from pbgi.errors import InvalidInputError
@@ -188,13 +187,18 @@ def _require_consistent(file: TomlFile, job: Job) -> None:
     taken = [name for name in job.constraints or {} if name in (job.objective, job.cost)]
     if taken:
         raise file.error(("constraints", taken[0]), f"{taken[0]!r} is the key of the value or the cost already")
-    if job.steps is not None and STEP in (job.objective, job.cost):
-        raise file.error(("steps",), f"{STEP!r} is the key of the value or the cost already; rename that")
-    if job.constraints and job.steps is not None:
-        rule = "trials that may stop early know no conditions on outcomes yet: give steps or constraints"
-        raise file.error(("steps",), f"{rule}; got steps = {file.data['steps']!r} with constraints")
+    if job.steps is not None:
+        _require_good_with_steps(file, job)
     if len(job.name) > LONGEST_NAME:
         raise file.error(("name",), f"a name may have at most {LONGEST_NAME} characters; got {len(job.name)}")
+
+
+def _require_good_with_steps(file: TomlFile, job: Job) -> None:
+    if STEP in (job.objective, job.cost):
+        raise file.error(("steps",), f"{STEP!r} is the key of the value or the cost already; rename that")
+    if job.constraints:
+        rule = "trials that may stop early know no conditions on outcomes yet: give steps or constraints"
+        raise file.error(("steps",), f"{rule}; got steps = {file.data['steps']!r} with constraints")
 
 
 def _require_no_lone_option(file: TomlFile, job: Job) -> None:

@@ -46,7 +46,7 @@ def fails_from(monkeypatch, n, error):
             raise error
         return make_folder(path)
 
-    monkeypatch.setattr("pbgi.cli.command.make_folder", fails)
+    monkeypatch.setattr("pbgi.cli.program.command.make_folder", fails)
 
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "job.trials")
@@ -103,13 +103,13 @@ def test_no_process_can_be_made(tmp_path, capfd, monkeypatch):
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     with monkeypatch.context() as patched:
-        patched.setattr("pbgi.cli.command.subprocess.Popen", refuses)
+        patched.setattr("pbgi.cli.program.command.subprocess.Popen", refuses)
         _, err = tune(capfd, job, 3)
     assert "process that guards the commands could not be started" in err
     guard = Guard()
     with monkeypatch.context() as patched:
         patched.setattr("pbgi.cli.tune.Guard", lambda: guard)
-        patched.setattr("pbgi.cli.command.subprocess.Popen", refuses)
+        patched.setattr("pbgi.cli.program.command.subprocess.Popen", refuses)
         said, _ = tune(capfd, job, 3)
     assert said["spent"] == 0.0
     assert said["trials"] == {"complete": 0, "failed": 0, "running": 1}

@@ -105,7 +105,7 @@ def test_stopped_trials_are_no_failures(tmp_path, monkeypatch):
 
 
 def test_what_ignores_the_signal_is_killed_and_charged(tmp_path, monkeypatch):
-    monkeypatch.setattr("pbgi.cli.command.GRACE", 0.4)
+    monkeypatch.setattr("pbgi.cli.program.command.GRACE", 0.4)
     before = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
     job = job_in(tmp_path, "trials = 1\n", ('cost = "cost"\n', ""), before=before)
     decide(monkeypatch, tmp_path, never)
