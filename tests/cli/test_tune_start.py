@@ -8,8 +8,9 @@ import sys
 import pytest
 from cli_runs import ECHO, assert_sound, trials_in, write_job
 
-from pbgi.cli import command, main
+from pbgi.cli import main
 from pbgi.cli.processes import Guard
+from pbgi.cli.program import command
 
 SPACE = "[parameters]\nx = { low = 0.0, high = 1.0 }\n"
 
