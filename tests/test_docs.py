@@ -91,6 +91,18 @@ def test_a_wrong_page_is_noticed(tmp_path):
         run(bad, "page.md", {}, tmp_path)
 
 
+def test_tables_have_a_name_for_every_column():
+    for page in PAGES:
+        heads = re.findall(r"^(\|.*\|) *\n\| ?:?---", page.read_text(), re.MULTILINE)
+        assert [head for head in heads if re.search(r"\| *\|", head)] == [], page.name
+
+
+def test_headings_stand_by_themselves():
+    """Right under the row of a table a heading is one more row."""
+    for page in PAGES:
+        assert re.findall(r"^\|.*\|\n#+ .*", page.read_text(), re.MULTILINE) == [], page.name
+
+
 def test_links_lead_somewhere():
     for page in PAGES:
         targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())

@@ -5,6 +5,7 @@ A state is a value. The same state gives the same suggestion, bit for bit, in an
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -82,6 +83,19 @@ class RunState:
     def failed(self) -> tuple[Trial, ...]:
         """Trials that ended without a value, external ones included."""
         return in_state(self.trials, TrialState.FAILED)
+
+    @cached_property
+    def failing(self) -> tuple[Trial, ...]:
+        """Failed trials that say something of their points.
+
+        Where as many have given a value, as after a worker was killed and its trial was run again, it was an accident.
+        """
+        if not self.failed:
+            return ()
+        given = Counter(self.X[trial.number].tobytes() for trial in self.completed)
+        failed = Counter(self.X[trial.number].tobytes() for trial in self.failed)
+        accidents = {point for point, n in failed.items() if given[point] >= n}
+        return tuple(trial for trial in self.failed if self.X[trial.number].tobytes() not in accidents)
 
     @cached_property
     def partial(self) -> tuple[Trial, ...]:

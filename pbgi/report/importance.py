@@ -13,14 +13,26 @@ LEAST_SHOWN = 0.1  # of the axis, so that nothing looks like much
 BAR_HEIGHT, AROUND = 26, 190  # pixels: of a bar; of all that is above and below the bars
 
 
+def rest(subject: Subject) -> str:
+    """What no parameter makes by itself, and which parameters are shown."""
+    found = subject.importance
+    if len(found) < 2:
+        return ""
+    together = share(max(1.0 - sum(each.share for each in found), 0.0))
+    shown = (
+        f"; shown are the {MOST_PARAMETERS} of {len(found)} that matter the most"
+        if len(found) > MOST_PARAMETERS
+        else ""
+    )
+    return f"{together} belongs to no single parameter{shown}."
+
+
 def draw_importance(subject: Subject) -> go.Figure:
     """A bar for each parameter, the most important at the top, with an interval and the share in figures."""
     found = sorted(subject.importance, key=lambda each: -each.share)[:MOST_PARAMETERS]
     if len(found) < 2:
         raise NothingToShowError("It takes a model, two parameters and values that differ to say which matter.")
-    rest = share(max(1.0 - sum(each.share for each in subject.importance), 0.0))
-    words = f"Share of the variation; {rest} is made together, or not known"
-    made = figure(IMPORTANCE, x=words, height=AROUND + BAR_HEIGHT * len(found))
+    made = figure(IMPORTANCE, x="Share of the variation", height=AROUND + BAR_HEIGHT * len(found))
     made.add_bar(
         y=labels((each.name for each in found), 24),
         x=[each.share for each in found],

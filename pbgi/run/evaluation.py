@@ -1,5 +1,6 @@
 """Calling the user's function: where it runs, how long it takes, and what it returns or raises."""
 
+import inspect
 import threading
 import time
 import traceback
@@ -39,6 +40,34 @@ class Outcome(NamedTuple):
     line: str | None = None
     exit_code: tuple[Any] | None = None
     stopped: str | None = None
+
+
+def require_function(fun: Any) -> None:
+    """Refuse what gives no value, whatever it is called with.
+
+    Raises:
+        InvalidInputError: It cannot be called with one argument, or calling it does not run it.
+    """
+    if not callable(fun):
+        raise InvalidInputError(f"fun must be callable, a function of a dict of parameters; got {fun!r}")
+    own = (fun, getattr(fun, "__call__", None))  # noqa: B004 (an object's call may be one of these as well)
+    if any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in own):
+        way_out = "write lambda params: asyncio.run(fun(params))"
+        raise InvalidInputError(
+            f"fun must return a value; got {fun!r}, which is async, so a call returns none; {way_out}"
+        )
+    if any(inspect.isgeneratorfunction(f) for f in own):
+        raise InvalidInputError(f"fun must return a value; got {fun!r}, a generator; write return instead of yield")
+    try:  # a wrapper may take other arguments than what it wraps
+        parameters = inspect.signature(fun, follow_wrapped=False)
+    except (TypeError, ValueError):  # some builtins have none
+        return
+    try:
+        parameters.bind({})
+    except TypeError:
+        rule = "fun must take one argument, a dict of parameters"
+        way_out = "write lambda params: fun(**params)"
+        raise InvalidInputError(f"{rule}; got {fun!r} with {parameters}; {way_out}") from None
 
 
 def evaluate(fun: Function, params: dict[str, Value]) -> Outcome:

@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from pbgi.checks import as_float, check_charge, check_cost, check_outcomes, check_value, set_fields
-from pbgi.display.notebook import heading, params_table
+from pbgi.display.notebook import heading, params_table, sentence
+from pbgi.display.wording import number as short_number
 from pbgi.errors import InvalidInputError
 from pbgi.notes import Note
 from pbgi.serialization import Value, plain_value, require_fields
@@ -86,8 +87,16 @@ class Trial:
 
     def _repr_html_(self) -> str:
         """For a notebook."""
-        known = {name: value for name in _TOLD if (value := getattr(self, name)) not in (None, False)}
-        return heading(f"Trial {self.number}, {self.state.value}") + params_table({**self.params, **known})
+        known = {name: getattr(self, name) for name in _TOLD} | dict(self.constraints)
+        told = [
+            name if value is True else f"{name} {short_number(value)}"
+            for name, value in known.items()
+            if value not in (None, False) and name != "message"
+        ]
+        step = [f"at step {self.step}"] if self.reports else []
+        words = ", ".join([" ".join([self.state.value, *step]), *(each.replace("_", " ") for each in told)])
+        said = "" if self.message is None else sentence(self.message)
+        return heading(f"Trial {self.number}: {words}") + params_table(self.params) + said
 
     def __post_init__(self) -> None:
         where = f"trial {self.number}"
