@@ -99,7 +99,6 @@ def minimize(
         InvalidInputError: An argument breaks its rule, or the function returned no value before the first success.
     """
     require_function(fun)
-    called = _functions(callbacks)
     optimizer = Optimizer(
         space,
         budget=budget,
@@ -132,7 +131,7 @@ def minimize(
         run = Run(
             begun,
             fun,
-            callbacks=called,
+            callbacks=callbacks,
             shown=shown,
             failures=Failures(most_failures, _n_succeeded(begun.optimizer)),
             checkpoint=checkpoint,
@@ -159,14 +158,6 @@ def _maximizing(run: Callable[P, Result]) -> Callable[P, Result]:
 
 maximize = _maximizing(minimize)
 """Maximize a function within a budget: `minimize` with `direction="maximize"`, and its other arguments."""
-
-
-def _functions(callbacks: Iterable[Callback]) -> tuple[Callback, ...]:
-    called = tuple(callbacks) if isinstance(callbacks, Iterable) else (None,)
-    if not all(callable(callback) for callback in called):
-        rule = "callbacks must be a list of functions of an optimizer and a trial"
-        raise InvalidInputError(f"{rule}; got {callbacks!r}; write callbacks=[function]")
-    return called
 
 
 def _file(resume: str | os.PathLike[str]) -> Path:

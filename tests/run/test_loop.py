@@ -176,21 +176,6 @@ def test_functions_of_all_makes_are_called():
     assert [minimize(fun, LINE, stop=MaxTrials(1), seed=0).success for fun in makes] == [True] * 5
 
 
-@pytest.mark.parametrize("callbacks", [lambda _optimizer, _trial: None, None, [None], "callback"])
-def test_callbacks_are_checked_before_anything_runs(callbacks):
-    def never(_params):
-        raise AssertionError
-
-    with pytest.raises(InvalidInputError, match=r"callbacks must be a list of .*; write callbacks=\[function\]"):
-        minimize(never, LINE, budget=3, callbacks=callbacks)
-
-
-def test_callbacks_may_come_from_an_iterator():
-    numbers = []
-    minimize(lambda p: p["x"], LINE, stop=MaxTrials(3), callbacks=iter([lambda _, t: numbers.append(t.number)]))
-    assert numbers == [0, 1, 2]
-
-
 @pytest.mark.parametrize("x0", [{"x": 0.5}, None, "x"])
 def test_a_starting_point_without_its_list_is_refused(x0):
     with pytest.raises(InvalidInputError, match=r"x0 must be a list of points; got .*; write x0=\[\{...\}\]"):
