@@ -31,6 +31,7 @@ from pbgi.settings import Settings
 from pbgi.space import Space
 from pbgi.study.learned import LearnedSpace
 from pbgi.study.ledger import told_cost
+from pbgi.study.moving import params_with_shares
 from pbgi.study.reports import Lengths, lengths_of, state_of
 from pbgi.study.storage import trials_of
 
@@ -94,7 +95,7 @@ class GittinsPruner(BasePruner):
         read: list[Trial] = []
         asked = None
         for each in trials:
-            point = known.to_engine(each.params) if known.axes else {SHARED: 0.5}
+            point = known.to_engine(params_with_shares(each, known.distributions)) if known.axes else {SHARED: 0.5}
             found = None if point is None else _trial(len(read), each, point, lengths, tells)
             if found is not None:
                 asked = len(read) if each.number == number else asked
