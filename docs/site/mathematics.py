@@ -18,6 +18,6 @@ def on_page_content(content: str, **_: Any) -> str:
 
 
 def _displayed(found: re.Match[str]) -> str:
-    """A formula on a line of its own, in a box that scrolls where it is wider than the page."""
+    """A formula on a line of its own, in a box that scrolls if it is wider."""
     formula = convert(html.unescape(found[1]).strip(), display="block")
     return f'<div class="formula">{formula}</div>'
