@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 from paper.figure_panel import (
     OTHER_LOOKS,
     Results,
-    draw_band,
     draw_curve,
     draw_published,
     label_axes,
+    lines_explained,
     log_scale,
     name_seeds,
     new_figure,
@@ -95,13 +95,14 @@ def draw_study(axes: Axes, results: Results, study: Study) -> None:
     ours, theirs = results.panel(study.panel), published(study.panel)
     for look, (policy, label) in zip(OTHER_LOOKS, study.labels.items(), strict=False):
         curve = ours[policy]
-        draw_curve(axes, curve, three(results.band(curve), "median"), look, label)
+        draw_curve(axes, curve, curve.grid, three(results.band(curve), "median"), look, label)
         if policy in theirs:
             draw_published(axes, theirs[policy].grid, theirs[policy].median, look, "_" + label)
     label_axes(axes, study.panel, "regret", "median")
     axes.set_title(study.title, fontsize=10, loc="left")
     name_seeds(axes, [ours[policy] for policy in study.labels])
-    axes.legend(frameon=False, fontsize=8, loc="upper right")
+    handles = axes.get_legend_handles_labels()[0] + lines_explained()
+    axes.legend(handles=handles, frameon=False, fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def draw_rates(axes: Axes, results: Results, study: Study) -> None:
@@ -110,8 +111,7 @@ def draw_rates(axes: Axes, results: Results, study: Study) -> None:
     for look, (policy, label) in zip(OTHER_LOOKS, study.labels.items(), strict=False):
         curve = ours[policy]
         if curve.rates is not None:
-            band = curve.rates
-            draw_band(axes, curve.iterations, band.median, band.q25, band.q75, look, label)
+            draw_curve(axes, curve, curve.iterations, three(curve.rates, "median"), look, label)
             draw_published(axes, theirs[policy].grid, theirs[policy].median, look, "_" + label)
     axes.set_title(study.title, fontsize=10, loc="left")
     axes.set_xlabel("evaluations", fontsize=9)

@@ -20,7 +20,7 @@ from pbgi.constraints.constraint import ConditionStatus, Constraints, statuses, 
 from pbgi.cost import Cost
 from pbgi.display.notebook import heading, params_table
 from pbgi.display.wording import number, plural, short
-from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
+from pbgi.errors import BrokenFunctionError, InvalidInputError, NothingLeftError, UnknownTrialError
 from pbgi.gp.config import GPConfig
 from pbgi.history import NO_OUTCOMES, WITHOUT_VALUE, History, Trial
 from pbgi.importance import Importance, importance_of
@@ -58,6 +58,8 @@ class Optimizer(Reporting):
         constraints: Names of outcomes with the conditions that they must keep, `AtMost(limit)` or `AtLeast(limit)`.
             Every trial with a value must tell them, and only trials that keep all of them count as good.
         steps: How many steps a trial has, or a `Steps`, if trials report on their way and may stop early.
+        max_failures: After so many failures, while no trial has given a value, `ask` raises a `BrokenFunctionError`;
+            None to go on whatever happens.
     """
 
     @refuse_unknown_arguments
@@ -75,6 +77,7 @@ class Optimizer(Reporting):
         seed: int | None = None,
         constraints: Constraints | None = None,
         steps: Steps | int | Sequence[int] | None = None,
+        max_failures: int | None = 5,
     ) -> None:
         settings = Settings(
             cost=cost,
@@ -86,6 +89,7 @@ class Optimizer(Reporting):
             seed=seed,  # type: ignore[arg-type]
             constraints=constraints,
             steps=steps,  # type: ignore[arg-type]
+            max_failures=max_failures,
         )
         self._set_up(space if isinstance(space, Space) else Space(space), direction, settings, ())
 
@@ -123,6 +127,7 @@ class Optimizer(Reporting):
         self._space, self._direction, self._settings = state.space, state.direction, state.settings
         self._history, self._X = History(state.trials), state.X
         self._cached: tuple[RunState, Choice] | None = None
+        self._n_failures_heard = len(self._history.failed)
 
     @property
     def _state(self) -> RunState:
@@ -147,9 +152,11 @@ class Optimizer(Reporting):
 
         Raises:
             NothingLeftError: Every point has been tried, or none is expected to fit what is left of the budget.
+            BrokenFunctionError: All of the first `max_failures` trials failed; said once for each failure.
         """
         if n is not None:
             return self._batch(require_count("n", n))
+        self._require_sense()
         state, choice = self._next()
         if choice.resumed is not None:
             return self._history.resume(choice.resumed)
@@ -158,6 +165,17 @@ class Optimizer(Reporting):
         proposal = choice.proposal
         params = self._space.from_unit(proposal.x)
         return self._history.add_running(params, proposal.predicted_cost, {**proposal.record, **choice.note})
+
+    def _require_sense(self) -> None:
+        """Refuse a trial after a failure while nothing else is known: no other point mends a broken function."""
+        failed, most = self._history.failed, self._settings.max_failures
+        if most is None or self._history.completed or len(failed) < most or len(failed) == self._n_failures_heard:
+            return
+        self._n_failures_heard = len(failed)
+        raise BrokenFunctionError(
+            f"the first {len(failed)} trials failed, and none gave a value; mend the function and go on, or give "
+            f"Optimizer(max_failures=None); the last: {failed[-1].message}"
+        )
 
     def _batch(self, n: int) -> list[Trial]:
         """As many trials as there are: a caller who gets none must not leave any running."""

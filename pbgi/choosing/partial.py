@@ -78,7 +78,7 @@ def observe_partial(state: RunState, warp: Warp, start: Hyperparameters | None) 
     begun = np.flatnonzero(seen.reached[len(told) :] > 0) + len(told)
     if not len(begun):
         return Partial(nothing.X, nothing.warped, nothing.spread, instalments)
-    mean, spread = curves.forecast(Observed(*(part[begun] for part in seen)))
+    mean, spread = curves.forecast(seen.of(begun))
     return Partial(seen.X[begun], rounded(mean), spread, instalments)
 
 

@@ -64,7 +64,8 @@ def _ask_and_tell(commands: Commands) -> None:
     outcome = tell.add_mutually_exclusive_group()
     outcome.add_argument("--value", type=float, help="what the trial gave")
     outcome.add_argument("--failed", action="store_true", help="it ended without a value")
-    tell.add_argument("--cost", type=float, help="what it cost; by default what was expected")
+    tell.add_argument("--step", type=int, help="how far it has come; the answer says whether it goes on")
+    tell.add_argument("--cost", type=float, help="what it cost, with --step so far; by default what was expected")
     tell.add_argument(
         "--outcome",
         action="append",

@@ -1,15 +1,9 @@
-"""One run of the command, and what it said: the value and the cost, from its output or from a file.
-
-{"value": 0.25, "cost": 1.5}       the keys are the job's `objective` and `cost`
-0.25                               a number alone is the value, where the cost is not reported
-
-Programs print other things too. In the output an object that has the key of the objective is the result, the last one
-if there are several, whatever follows it. A number alone may be anything, a count of epochs say, so it is the result
-only as the last line.
+"""One run of the command of a trial: started, listened to, ended.
 
 A command has its own process group and is killed with its children when time is up. It writes straight into files of
 the trial's folder, so nothing is buffered here and nothing is lost when this process dies. A thread waits for the end
-and timers for the timeout and the end of the budget, so that a slow storage delays none of them.
+and timers for the timeout and the end of the budget, so that a slow storage delays none of them. Where trials may stop
+early another thread listens to what it says on its way.
 
 Logs are kept within bounds: their beginning and their end. What is too much in the middle is given back to the disk
 while the command runs, as a hole in the file that moves nothing, and cut out when it has ended. Where a file system
@@ -19,162 +13,25 @@ knows no holes, the log is cut at the end only.
 import contextlib
 import ctypes
 import errno
-import json
-import math
 import os
-import re
 import signal
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pbgi.checks import check_cost, check_outcomes, check_value
-from pbgi.cli.errors import StartError, shortened
-from pbgi.cli.job import Job, price_of_second
+from pbgi.cli.errors import StartError
+from pbgi.cli.job import Job
 from pbgi.cli.placeholders import environment_of, filled, names_in, values_of
 from pbgi.cli.private import for_commands, make_folder, open_private, tail, write_json
 from pbgi.cli.processes import Guard, kill_strays, signal_group
+from pbgi.cli.result import LEAST_COST, Outcome, priced, read_result
+from pbgi.cli.steps import Listener
 from pbgi.errors import InvalidInputError
 from pbgi.serialization import Value
-
-# Outcomes ------------------------------------------------------------------------------------------------------------
-
-
-# How much of the end of the output is looked at: a last line longer than this is not a result.
-MOST_BYTES = 2**20
-LEAST_COST = 1e-9  # a cost is positive, however short the command
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How an attempt, or a trial, ended.
-
-    Attributes:
-        value: What it gave; None if it failed.
-        cost: What it cost; None if that is not known.
-        seconds: How long it took, where that was measured.
-        message: Why it failed; None if it did not.
-        overrun: Whether it was ended because the budget was used up: its cost is then less than it would have been.
-        abandoned: Whether it was given up by another process than its own, which may yet come with a result.
-        observed: What the attempt that gave the value was seen to cost, where `cost` is only what is charged; 0 for
-            nothing.
-        outcomes: What conditions are about, by name; None where it is not known.
-    """
-
-    value: float | None
-    cost: float | None
-    seconds: float | None
-    message: str | None = None
-    overrun: bool = False
-    abandoned: bool = False
-    observed: float | None = None
-    outcomes: Mapping[str, float] | None = None
-
-
-@dataclass(frozen=True)
-class Reported:
-    """What was found in a result: a value or why there is none, and a cost and outcomes where they are reported."""
-
-    value: float | None
-    cost: float | None
-    problem: str | None = None
-    outcomes: Mapping[str, float] | None = None
-
-
-def read_result(
-    output: Path, result_file: Path | None, objective: str, cost: str | None, names: Collection[str] = ()
-) -> Reported:
-    """The result of a command; what is wrong with it comes back as its problem, never as an exception."""
-    source = "the output" if result_file is None else f"the file {result_file.name!r}"
-    try:
-        if result_file is not None:
-            return _reported(_json_file(result_file), objective, cost, names)
-        return _reported(result_in(tail(output, MOST_BYTES), objective, cost), objective, cost, names)
-    except InvalidInputError as error:
-        return Reported(None, None, f"{source}: {shortened(str(error))}")
-
-
-def result_in(text: str, objective: str, cost: str | None) -> Any:
-    """The result in an output: an object, or the number in the last line.
-
-    An object without a value may still say what was spent.
-    """
-    lines = [line for line in re.split(r"[\r\n]+", text) if line.strip()]
-    without_value = []
-    for line in reversed(lines):
-        found = _parsed(line)
-        if isinstance(found, dict):
-            if objective in found:
-                return found
-            without_value.append(found)
-    paid = [found for found in without_value if cost in found]
-    last = _parsed(lines[-1]) if lines else None
-    if not paid and isinstance(last, int | float):
-        return last
-    if without_value:
-        return (paid or without_value)[0]
-    rule = 'a line of JSON must say the result, such as {"value": 0.25}, or the last line must be a number'
-    raise InvalidInputError(f"{rule}; there is none")
-
-
-def _parsed(line: str) -> Any:
-    """The JSON object or number that a line is; None if it is neither."""
-    start = line.strip()[0]
-    if start != "{" and start not in "-0123456789NI":
-        return None
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-
-
-def not_nested(name: str, value: Any) -> Any:
-    """The value, unless it is a list or an object of JSON, which may be nested too deeply to be shown."""
-    if isinstance(value, list | dict):
-        kind = "a list" if isinstance(value, list) else "an object"
-        raise InvalidInputError(f"{name} must be a single JSON value; got {kind} of length {len(value)}")
-    return value
-
-
-def _json_file(path: Path) -> Any:
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise InvalidInputError(f"a result may have at most {MOST_BYTES} bytes; got {path.stat().st_size}")
-        return json.loads(path.read_bytes())
-    except OSError as error:
-        raise InvalidInputError(f"cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise InvalidInputError(f"must be JSON: {error}") from None
-
-
-def _reported(found: Any, objective: str, cost: str | None, names: Collection[str]) -> Reported:
-    if not isinstance(found, dict):
-        found = {objective: found}
-    paid, problem = None, None
-    if cost is not None:
-        try:
-            paid = check_cost(not_nested("the cost", found.get(cost)))
-        except InvalidInputError as error:
-            problem = shortened(f"{cost}: {error}")
-        if paid is None and problem is None:
-            problem = shortened(f"the cost must be under the key {cost!r}; got keys {sorted(found)}")
-    if objective not in found:
-        keys = shortened(f"the value must be under the key {objective!r}; got keys {sorted(found)}")
-        return Reported(None, paid, keys)
-    value = check_value(not_nested("the value", found[objective]))
-    outcomes = check_outcomes({name: not_nested(name, found[name]) for name in names if name in found}, "the result")
-    missing = [name for name in names if name not in outcomes]
-    if not math.isfinite(value):
-        problem = f"the value must be finite; got {value!r}"
-    elif missing and problem is None:
-        problem = shortened(f"an outcome must be under the key {missing[0]!r}; got keys {sorted(found)}")
-    return Reported(None if problem else value, paid, problem, outcomes or None)
-
 
 # Logs ----------------------------------------------------------------------------------------------------------------
 
@@ -218,21 +75,38 @@ def condense(path: Path) -> None:
 
 # Seconds between asking a command to end and killing it.
 GRACE = 2.0
+LISTEN = 0.05  # and between two looks at what it says
 SHOWN_BYTES, SHOWN_LINES = 4096, 5
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run: a point of the job's space, with the number and the folder of its trial."""
+    """What to run: a point of the job's space, with the number and the folder of its trial.
+
+    Where trials may stop early it has a folder for checkpoints, and the step that it goes on from.
+    """
 
     job: Job
     number: int
     params: dict[str, Value]
     folder: Path
+    checkpoint: Path | None = None
+    step: int = 0
 
     def file(self, name: str, attempt: int) -> Path:
         """A file of one attempt: the first is plain, later ones are numbered."""
         return self.folder / (name if attempt == 0 else f"{name}.{attempt}")
+
+    @property
+    def params_file(self) -> Path:
+        """Where the command finds the point."""
+        return self.folder / "params.json"
+
+    @property
+    def own(self) -> dict[str, object]:
+        """What the command is told besides the point."""
+        own = {"trial": self.number, "folder": self.folder, "params": self.params_file}
+        return own if self.checkpoint is None else {**own, "checkpoint": self.checkpoint, "step": self.step}
 
 
 @dataclass(eq=False)
@@ -247,6 +121,8 @@ class Attempt:
     killed_for: str | None = None
     overrun: bool = False
     interrupted: bool = False
+    early: bool = False
+    listener: Listener | None = None
     _timers: dict[str, threading.Timer] = field(default_factory=dict, repr=False)
 
     @property
@@ -254,16 +130,17 @@ class Attempt:
         """How long it has run, or ran."""
         return max((self.ended or time.monotonic()) - self.started, LEAST_COST)
 
-    def stop(self, why: str, *, overrun: bool = False, interrupted: bool = False) -> None:
+    def stop(self, why: str, *, overrun: bool = False, interrupted: bool = False, early: bool = False) -> None:
         """Ask the group to end, and kill it `GRACE` seconds later.
 
         Args:
             why: In words.
             overrun: Whether that is because the budget is used up.
             interrupted: Whether it is neither the fault of the point nor of the command, so that it is to run again.
+            early: Whether what is left of it is not worth its price.
         """
         if self.ended is None and self.killed_for is None:
-            self.killed_for, self.overrun, self.interrupted = why, overrun, interrupted
+            self.killed_for, self.overrun, self.interrupted, self.early = why, overrun, interrupted, early
             signal_group(self.process.pid, signal.SIGTERM)
             self._after("kill", GRACE, self.kill)
 
@@ -288,8 +165,8 @@ class Attempt:
             before.cancel()
         timer.start()
 
-    def wait(self, ended: "Callable[[Attempt], None]", guard: Guard) -> None:
-        """Call `ended` from a thread once the command and its children are gone."""
+    def wait(self, ended: "Callable[[Attempt], None]", guard: Guard, heard: Callable[[], None] = lambda: None) -> None:
+        """Call `ended` from a thread once the command and its children are gone, and `heard` when a stage has ended."""
 
         def run() -> None:
             _wait_without_reaping(self.process.pid)
@@ -299,6 +176,7 @@ class Attempt:
             kill_strays(str(self.plan.folder))
             self.process.wait()
             guard.release(self.process.pid)
+            self._listen_to_the_end()
             for log in self._logs:
                 condense(log)
             for timer in tuple(self._timers.values()):
@@ -307,9 +185,22 @@ class Attempt:
 
         guard.watch(self.process.pid, self.plan.folder)
         threading.Thread(target=run, daemon=True).start()
+        if self.listener is not None:
+            threading.Thread(target=self._listen, args=(self.listener, heard), daemon=True).start()
         if (timeout := self.plan.job.timeout) is not None:
             why = f"the command was killed after its timeout of {timeout:g} s"
             self._after("timeout", timeout, lambda: self.stop(why))
+
+    def _listen(self, listener: Listener, heard: Callable[[], None]) -> None:
+        while self.ended is None and listener.problem is None:
+            if listener.read(self.seconds):
+                heard()
+            time.sleep(LISTEN)
+
+    def _listen_to_the_end(self) -> None:
+        if self.listener is not None:
+            self.listener.read(self.seconds, ended=True)
+            self.killed_for = self.killed_for or self.listener.problem
 
     @property
     def _logs(self) -> tuple[Path, Path]:
@@ -324,16 +215,31 @@ class Attempt:
         """How it ended. The cost is the one reported, or seconds times their price, or not known."""
         job, folder = self.plan.job, self.plan.folder
         result_file = None if job.result_file is None else folder / job.result_file
-        names = job.constraints or {}
-        reported = read_result(self.plan.file("stdout.log", self.count), result_file, job.objective, job.cost, names)
-        cost = reported.cost if job.cost is not None else None
+        told, end = self._told()
+        output, names = self.plan.file("stdout.log", self.count), job.constraints or {}
+        reported = read_result(output, result_file, job.objective, job.cost, names, end)
+        cost = (reported.cost or told) if job.cost is not None else None
         if cost is None:
             cost = priced(job, self.seconds)
-        problem = self._problem() or reported.problem
+        if self.early:
+            # One that has come to its end before it could be stopped is complete.
+            value = end[job.objective] if end else None
+            return Outcome(value, cost, self.seconds, None if end else self.killed_for, stopped=not end)
+        problem = self._problem() or (reported.problem and reported.problem + self._how_far())
         if problem is not None:
             message = problem + self._last_words()
             return Outcome(None, cost, self.seconds, message, overrun=self.overrun, outcomes=reported.outcomes)
         return Outcome(reported.value, cost, self.seconds, outcomes=reported.outcomes)
+
+    def _told(self) -> tuple[float | None, Mapping[str, Any] | None]:
+        """What it has said that it cost, and the report of its last step as a result; nothing if it was not done."""
+        if self.listener is None:
+            return None, None
+        told, end = self.listener.reports, self.listener.end
+        job, cost = self.plan.job, told[-1].cost if told else None
+        if end is None:
+            return cost, {}
+        return cost, {job.objective: end.value} | ({} if job.cost is None else {job.cost: end.cost})
 
     def _problem(self) -> str | None:
         if self.killed_for is not None:
@@ -343,15 +249,15 @@ class Attempt:
             return f"the command was killed by {_signal_name(-code)}"
         return f"the command ended with exit code {code}" if code else None
 
+    def _how_far(self) -> str:
+        if self.listener is None or self.plan.job.steps is None:
+            return ""
+        step = self.listener.reports[-1].step if self.listener.reports else 0
+        return f"; it has reported step {step} of {self.plan.job.steps.last}"
+
     def _last_words(self) -> str:
         lines = tail(self.plan.file("stderr.log", self.count), SHOWN_BYTES).strip().splitlines()[-SHOWN_LINES:]
         return "".join(f"\n    {line}" for line in lines)
-
-
-def priced(job: Job, seconds: float) -> float | None:
-    """What so many seconds cost; None where only the program knows."""
-    price = price_of_second(job)
-    return None if price is None else min(max(seconds * price, LEAST_COST), sys.float_info.max)
 
 
 def start(plan: Plan, count: int) -> Attempt:
@@ -361,27 +267,30 @@ def start(plan: Plan, count: int) -> Attempt:
         StartError: This machine cannot start it, nor any other: its disk is full, say, or the program is gone.
         InvalidInputError: It is this point whose command cannot be started.
     """
-    job, params_file = plan.job, plan.folder / "params.json"
+    job, log = plan.job, plan.file("stdout.log", count)
     try:
         make_folder(plan.folder)
-        write_json(params_file, plan.params)
+        if plan.checkpoint is not None:
+            make_folder(plan.checkpoint)
+        write_json(plan.params_file, plan.params)
         if job.result_file is not None:  # what an earlier attempt wrote is not the result of this one
             (plan.folder / job.result_file).unlink(missing_ok=True)
-        with open_private(plan.file("stdout.log", count)) as out, open_private(plan.file("stderr.log", count)) as err:
+        with open_private(log) as out, open_private(plan.file("stderr.log", count)) as err:
+            listener = None if job.steps is None else Listener(job, job.steps, log)
             begun = time.monotonic()
-            return Attempt(plan, count, _process(plan, params_file, out, err), begun)
+            return Attempt(plan, count, _process(plan, out, err), begun, listener=listener)
     except OSError as error:
         way_out = "mend that, and run it again to go on"
         raise StartError(f"the command of trial {plan.number} could not be started: {error}; {way_out}") from None
 
 
-def _process(plan: Plan, params_file: Path, out: BinaryIO, err: BinaryIO) -> "subprocess.Popen[bytes]":
-    job, of_trial = plan.job, (plan.params, plan.number, plan.folder, params_file)
+def _process(plan: Plan, out: BinaryIO, err: BinaryIO) -> "subprocess.Popen[bytes]":
+    job = plan.job
     try:
         return subprocess.Popen(  # noqa: S603 (an argument list from the user's own file; no shell)
-            filled(job.command, values_of(*of_trial)),
+            filled(job.command, values_of(plan.params, plan.own)),
             cwd=job.folder,
-            env={**for_commands(os.environ), **job.environment, **environment_of(*of_trial)},
+            env={**for_commands(os.environ), **job.environment, **environment_of(plan.params, plan.own)},
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,

@@ -90,7 +90,8 @@ def _tell(options: argparse.Namespace) -> int:
         result = parsed_result(sys.stdin.read())
     else:
         result = {"trial": options.trial, "failed": options.failed}
-        result |= {key: value for key in ("value", "cost", "message") if (value := getattr(options, key)) is not None}
+        told = {key: getattr(options, key) for key in ("step", "value", "cost", "message")}
+        result |= {key: value for key, value in told.items() if value is not None}
     _print(tell(_study(options, create=False), result, outcomes_in(options.outcome)))
     return ExitCode.DONE
 

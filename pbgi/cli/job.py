@@ -16,14 +16,14 @@ docs/command-line.md lists every key. Nothing in here runs or writes anything.
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from pbgi.checks import require_count, require_positive
-from pbgi.cli.placeholders import OWN_PREFIX, Command, names_in, parts_of
+from pbgi.cli.placeholders import OWN_PREFIX, Command, names_in, own_names, parts_of
 from pbgi.cli.toml_file import TomlFile
 from pbgi.constraints.constraint import AtLeast, AtMost, Condition, Constraints, checked_constraints
 from pbgi.errors import InvalidInputError
@@ -33,6 +33,7 @@ from pbgi.serialization import Value, plain_value
 from pbgi.settings import DIRECTIONS
 from pbgi.space import Space
 from pbgi.study.formula import cost_formula, is_formula
+from pbgi.trials.steps import Steps
 
 LONGEST_NAME = 512  # of a parameter or a study, in the tables of the storage
 OVERRUNS = ("stop", "finish")
@@ -73,6 +74,8 @@ class Job:
         n_startup_trials: Points before the model takes over.
         policy: How points are chosen.
         constraints: Conditions on other numbers of the result, by their keys.
+        steps: How many steps a trial has, and where it is decided whether it goes on; None: trials tell nothing on
+            their way.
     """
 
     path: Path
@@ -99,6 +102,7 @@ class Job:
     n_startup_trials: int | None = None
     policy: Policy | None = None
     constraints: Constraints | None = None
+    steps: Steps | None = None
 
     @property
     def program(self) -> str:
@@ -149,6 +153,10 @@ def read_job(path: Path) -> Job:
     read: dict[str, Any] = {
         key: _checked(file, (key,), RULES[key], value) for key, value in file.data.items() if key in RULES
     }
+    if read.pop("resumable", False):
+        if "steps" not in read:
+            raise file.error(("resumable",), "must go with steps = n, which says how long a trial is; got no steps")
+        read["steps"] = replace(read["steps"], resumable=True)
     if isinstance(read.get("cost"), Priced):
         written = read.pop("cost").formula
         read["formula"] = _checked(file, ("cost",), partial(cost_formula, space), written)
@@ -161,7 +169,7 @@ def read_job(path: Path) -> Job:
 def _require_consistent(file: TomlFile, job: Job) -> None:
     """What concerns several keys."""
     for i, argument in enumerate(job.command):
-        known = (*job.space.names, *(OWN_PREFIX + own for own in ("trial", "folder", "params")))
+        known = (*job.space.names, *(OWN_PREFIX + own for own in own_names(with_steps=job.steps is not None)))
         try:
             wrong = [name for part in parts_of(argument) for name in names_in(part) if name not in known]
         except InvalidInputError as error:
@@ -182,6 +190,9 @@ def _require_consistent(file: TomlFile, job: Job) -> None:
     taken = [name for name in job.constraints or {} if name in (job.objective, job.cost)]
     if taken:
         raise file.error(("constraints", taken[0]), f"{taken[0]!r} is the key of the value or the cost already")
+    if job.constraints and job.steps is not None:
+        rule = "trials that may stop early know no conditions on outcomes yet: give steps or constraints"
+        raise file.error(("steps",), f"{rule}; got steps = {file.data['steps']!r} with constraints")
     if len(job.name) > LONGEST_NAME:
         raise file.error(("name",), f"a name may have at most {LONGEST_NAME} characters; got {len(job.name)}")
 
@@ -386,6 +397,21 @@ def _condition(name: str, value: Any) -> Condition:
     return kinds[kind](limit)
 
 
+def _steps(value: Any) -> Steps:
+    """A number of steps, or a list of those at which it is decided whether a trial goes on."""
+    if isinstance(value, list) and value and all(type(step) is int for step in value):
+        return Steps(value[-1], tuple(value))
+    if type(value) is not int:
+        raise InvalidInputError(f"must be how many steps a trial has, or a list of steps; got {value!r}; write 27")
+    return Steps(value)
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInputError(f"must be true or false; got {value!r}")
+    return value
+
+
 def _finite_count(value: Any) -> int:
     return _count(int(value) if isinstance(value, float) and math.isfinite(value) and value.is_integer() else value)
 
@@ -412,4 +438,6 @@ RULES: dict[str, Callable[[Any], Any]] = {
     "n_startup_trials": _count,
     "policy": _policy,
     "constraints": _constraints,
+    "steps": _steps,
+    "resumable": _truth,
 }

@@ -2,14 +2,15 @@
 
 A placeholder `{name}` in an argument becomes the value of the parameter, inside that one argument: nothing is split, no
 shell looks at it. `{{` and `}}` are braces. Beside the parameters there are `{pbgi.trial}`, the number of the trial,
-`{pbgi.folder}`, its folder, and `{pbgi.params}`, a JSON file with the parameters. An argument with a parameter that a
-point does not have is left out; a list of arguments stands together or not at all: `["--slope", "{slope}"]`.
+`{pbgi.folder}`, its folder, and `{pbgi.params}`, a JSON file with the parameters; where trials may stop early also
+`{pbgi.checkpoint}`, a folder that stays the trial's own when it goes on later, and `{pbgi.step}`, how far it had come
+then. An argument with a parameter that a point does not have is left out; a list of arguments stands together or not at
+all: `["--slope", "{slope}"]`.
 """
 
 import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TypeAlias
 
 from pbgi.cli.processes import FOLDER_VARIABLE
@@ -20,6 +21,9 @@ Command: TypeAlias = tuple[str | tuple[str, ...], ...]
 """Arguments, and groups of them that stand together."""
 
 OWN_PREFIX = "pbgi."
+# What pbgi tells besides the parameters, as a placeholder and as an environment variable.
+OWN = {"trial": "PBGI_TRIAL", "folder": FOLDER_VARIABLE, "params": "PBGI_PARAMS_FILE"}
+OWN_OF_STEPS = {"checkpoint": "PBGI_CHECKPOINT", "step": "PBGI_STEP"}
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]", re.DOTALL)
 # What any shell and language can name; parameters with other names are in PBGI_PARAMS alone.
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -56,18 +60,18 @@ def as_text(value: Value) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def values_of(params: Mapping[str, Value], number: int, folder: Path, params_file: Path) -> dict[str, str]:
-    """What placeholders stand for."""
-    own = {"trial": str(number), "folder": str(folder), "params": str(params_file)}
-    return {name: as_text(value) for name, value in params.items()} | {OWN_PREFIX + k: v for k, v in own.items()}
+def own_names(*, with_steps: bool) -> tuple[str, ...]:
+    """What pbgi's own placeholders are called."""
+    return (*OWN, *(OWN_OF_STEPS if with_steps else ()))
 
 
-def environment_of(params: Mapping[str, Value], number: int, folder: Path, params_file: Path) -> dict[str, str]:
+def values_of(params: Mapping[str, Value], own: Mapping[str, object]) -> dict[str, str]:
+    """What placeholders stand for: parameters, and pbgi's own."""
+    return {name: as_text(value) for name, value in params.items()} | {OWN_PREFIX + k: str(v) for k, v in own.items()}
+
+
+def environment_of(params: Mapping[str, Value], own: Mapping[str, object]) -> dict[str, str]:
     """The same as environment variables."""
     named = {f"PBGI_PARAM_{name}": as_text(value) for name, value in params.items() if _PLAIN_NAME.fullmatch(name)}
-    return named | {
-        "PBGI_TRIAL": str(number),
-        FOLDER_VARIABLE: str(folder),
-        "PBGI_PARAMS_FILE": str(params_file),
-        "PBGI_PARAMS": json.dumps(params),
-    }
+    variables = {variable: str(own[name]) for name, variable in (OWN | OWN_OF_STEPS).items() if name in own}
+    return named | variables | {"PBGI_PARAMS": json.dumps(params)}

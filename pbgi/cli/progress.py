@@ -33,6 +33,7 @@ class Standing:
         running: Number of running trials.
         complete: Number of trials with a value.
         failed: Number of trials without.
+        stopped: Number of trials that were stopped early; None where no trial tells its steps.
         trials_left: How many trials of the latest costs fit what is left; None if that cannot be said.
         seconds_left: How long these and the running ones take, if as many run at a time and take as long as the latest;
             None if that cannot be said.
@@ -51,14 +52,17 @@ class Standing:
     trials_left: int | None
     seconds_left: float | None
     conditions: tuple[ConditionStatus, ...] = ()
+    stopped: int | None = None
 
 
 def standing(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Standing:
     """Where a study stands."""
     ledger = ledger_of(trials)
-    counts = Counter(trial.state for trial in trials)
+    counts, stopped = Counter(trial.state for trial in trials), sum(map(was_stopped, trials))
+    replaced = {before for trial in trials if (before := goes_on_with(trial)) is not None}
     best = best_trial(trials, settings.direction, settings.constraints)
-    left, n_own = remaining(settings.budget, ledger), sum(attributes.FROM not in trial.user_attrs for trial in trials)
+    left = remaining(settings.budget, ledger)
+    n_own = sum(attributes.FROM not in trial.user_attrs for trial in trials) - len(replaced)
     paid = [account.charged for account in ledger.accounts.values() if account.charged > 0.0]
     n_left = _trials_left(settings, n_own, paid[-RECENT:], left)
     running = counts[TrialState.RUNNING]
@@ -71,11 +75,23 @@ def standing(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Standing
         best_cost=0.0 if best is None else ledger.accounts[best.number].charged,
         running=running,
         complete=counts[TrialState.COMPLETE],
-        failed=counts[TrialState.FAIL] + counts[TrialState.PRUNED],
+        failed=counts[TrialState.FAIL] + counts[TrialState.PRUNED] - stopped,
         trials_left=n_left,
         seconds_left=_seconds_left(trials, n_left, running),
         conditions=_conditions(settings, ledger, best),
+        stopped=stopped - len(replaced) if settings.steps is not None or stopped else None,
     )
+
+
+def goes_on_with(trial: FrozenTrial) -> int | None:
+    """The number of the stopped trial that a trial goes on with; None if it does not."""
+    before = trial.system_attrs.get(attributes.GOES_ON)
+    return int(before[-1]) if before else None
+
+
+def was_stopped(trial: FrozenTrial) -> bool:
+    """Whether a trial was stopped early, having reported on its way."""
+    return trial.state is TrialState.PRUNED and trial.last_step is not None
 
 
 def _conditions(settings: StudySettings, ledger: Ledger, best: FrozenTrial | None) -> tuple[ConditionStatus, ...]:
@@ -110,7 +126,7 @@ def describe(now: Standing, columns: int = COLUMNS) -> str:
     best = None if now.best is None else (now.best.value or 0.0, now.best.params)
     rest = to_go(now.trials_left, now.seconds_left)
     if now.budget is None:
-        done = f"{now.running} running, {now.complete + now.failed} done"
+        done = f"{now.running} running, {now.complete + now.failed + (now.stopped or 0)} done"
         return line_of(f"{number(now.spent)} spent", best, ", ".join(part for part in (done, rest) if part), columns)
     return line_of(money_words(now.spent, now.reserved, now.budget), best, rest, columns)
 

@@ -22,7 +22,6 @@ All of it grows with time, so the moment is known beforehand. A timer waits for 
 set anew when the study is looked at again: the sooner, the nearer the moment.
 """
 
-import json
 import math
 import os
 import time
@@ -33,13 +32,17 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.cli.command import LEAST_COST, Attempt, Outcome, priced
+from pbgi.cli.command import Attempt
 from pbgi.cli.job import Job, price_of_second
 from pbgi.cli.private import tail
 from pbgi.cli.processes import NOTE, identity, is_alive, is_here, is_of_earlier_boot, kill_orphan, kill_strays
-from pbgi.cli.study import JobStudy, predicted_cost
+from pbgi.cli.result import LEAST_COST, Outcome, priced
+from pbgi.cli.stages import Way
+from pbgi.cli.study import JobStudy, folder_name, predicted_cost
+from pbgi.serialization import parsed_json
 from pbgi.study import attributes
 from pbgi.study.ledger import Account, Ledger, ledger_of, total
+from pbgi.study.reports import step_costs
 from pbgi.study.sound import are_attempts, are_outcomes, is_amount
 
 # Trials whose worker died --------------------------------------------------------------------------------------------
@@ -53,8 +56,8 @@ SILENCE_AFTER_BOOT = 60.0
 
 
 def folder_of(job: Job, trial: FrozenTrial) -> Path:
-    """The folder of a trial; its token tells it from trials of other studies."""
-    return job.trials_folder / f"{trial.number}-{trial.user_attrs.get(attributes.TOKEN, 'x')}"
+    """The folder of a trial."""
+    return job.trials_folder / folder_name(trial)
 
 
 def recover(
@@ -140,7 +143,8 @@ def _outcome(job: Job, trial: FrozenTrial) -> Outcome:
     seconds = max(_seconds(folder, trial, was_running), LEAST_COST)
     paid = earlier(trial)
     known = priced(job, seconds)
-    cost = known if known is not None else predicted_cost(trial) or LEAST_COST
+    reported = max(step_costs(trial).values(), default=0.0) - paid.cost_or_zero
+    cost = known if known is not None else reported if reported > 0.0 else predicted_cost(trial) or LEAST_COST
     message = "the process that ran this trial ended without finishing it"
     return Outcome(None, total([paid.cost_or_zero, cost]), paid.seconds + seconds, message, abandoned=True)
 
@@ -193,6 +197,8 @@ def _is_ours(saved: Mapping[str, Any]) -> bool:
     outcomes = saved.get("outcomes")
     if outcomes is not None and not are_outcomes(outcomes):
         return False
+    if type(saved.get("stopped", False)) is not bool:
+        return False
     amounts = [saved.get(name) for name in ("cost", "seconds", "observed")]
     return good and all(x is None or is_amount(x) for x in amounts) and isinstance(message, str | None)
 
@@ -200,8 +206,8 @@ def _is_ours(saved: Mapping[str, Any]) -> bool:
 def read_json(path: Path) -> dict[str, Any]:
     """A small JSON object of ours; empty if there is none."""
     try:
-        found = json.loads(tail(path, 2**16))
-    except (ValueError, RecursionError):
+        found = parsed_json(tail(path, 2**16))
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -237,6 +243,7 @@ class Running:
     trial: FrozenTrial
     attempt: Attempt
     paid: Earlier
+    way: Way | None = None
     next_beat: float = LEAST_BEAT
 
 
@@ -324,7 +331,7 @@ class BudgetWatch:
         if attempts == self._watched and time.monotonic() < self._next_look:
             return
         ledger = ledger_of(self._study.trials())
-        left, shares = self._budget - ledger.spent, self._shares(ledger)
+        left, shares = self._budget - ledger.spent_on_finished, self._shares(ledger)
         own = self._running.keys() & shares.keys()  # one that somebody else has ended is no longer charged
         soonest = min((self._limit(number, left, shares) for number in own), default=MOST_LOOK)
         self._watched = attempts
@@ -354,4 +361,4 @@ class BudgetWatch:
             paid, (seconds, grows) = earlier(account.trial), noted_seconds(account.trial, now)
         else:
             paid, seconds, grows = own.paid, own.attempt.seconds, True
-        return Share(paid.cost_or_zero + self._price * seconds, account.reserved, grows)
+        return Share(paid.cost_or_zero + self._price * seconds, account.expected, grows)

@@ -14,20 +14,25 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.checks import check_cost, check_outcomes, check_value
-from pbgi.cli.command import LEAST_COST, Outcome, not_nested
-from pbgi.cli.progress import Standing, standing
+from pbgi.checks import check_cost, check_outcomes, check_value, require_count
+from pbgi.cli.choosing import goes_on, hand_out, recommended_of
+from pbgi.cli.progress import Standing, goes_on_with, standing, was_stopped
+from pbgi.cli.result import LEAST_COST, Outcome, not_nested
 from pbgi.cli.running import earlier
-from pbgi.cli.study import JobStudy, hand_out, predicted_cost, recommended_of
+from pbgi.cli.stages import Way, reports_of
+from pbgi.cli.study import JobStudy, predicted_cost
 from pbgi.constraints.constraint import ConditionStatus
-from pbgi.errors import InvalidInputError, NothingLeftError
+from pbgi.errors import InvalidInputError, NothingLeftError, TrialStateError
 from pbgi.prediction import Recommendation
+from pbgi.serialization import parsed_json
 from pbgi.stopping import StopReason
 from pbgi.study import attributes
 from pbgi.study.ledger import ledger_of, total
 from pbgi.study.outcomes import outcomes_of
+from pbgi.study.reports import step_costs
+from pbgi.trials.steps import Report, Steps, require_next
 
-KEYS = ("trial", "value", "cost", "failed", "message")
+KEYS = ("trial", "step", "value", "cost", "failed", "message")
 
 
 def ask(study: JobStudy) -> dict[str, Any]:
@@ -40,7 +45,8 @@ def ask(study: JobStudy) -> dict[str, Any]:
     if isinstance(added, StopReason):
         raise NothingLeftError(added.message)
     params = study.settings.space.check(added.params)
-    return {"trial": added.number, "params": params, "predicted_cost": predicted_cost(added)}
+    record = {"trial": added.number, "params": params, "predicted_cost": predicted_cost(added)}
+    return record if added.last_step is None else record | _way_record(added) | {"cost": earlier(added).cost_or_zero}
 
 
 def outcomes_in(told: Sequence[str]) -> dict[str, float]:
@@ -65,7 +71,8 @@ def tell(
     Args:
         study: The study.
         result: The trial's number under "trial", then "value" or "failed": true, "cost" and "message" if known, and
-            the outcomes that conditions are about, by their names.
+            the outcomes that conditions are about, by their names. With a "step" it is how far the trial has come, and
+            it is stopped if it is not worth going on with.
         more: Outcomes that were told apart from it.
 
     Returns:
@@ -80,7 +87,7 @@ def tell(
         )
     result = {**result, **more}
     outcomes = {name: not_nested(name, result[name]) for name in names if name in result}
-    number, value, cost, message = checked({key: x for key, x in result.items() if key not in outcomes})
+    number, step, value, cost, message = checked({key: x for key, x in result.items() if key not in outcomes})
     outcomes = check_outcomes(outcomes, "result")
     missing = [name for name in names if name not in outcomes]
     if missing and value is not None:
@@ -94,13 +101,57 @@ def tell(
 
     def finish() -> int:
         trial = study.trial(number)
+        used = max(step_costs(trial).values(), default=0.0)
+        if cost is not None and cost < used:
+            rule = f"the cost of trial {number} must be at least what it has reported, {used:g}"
+            raise InvalidInputError(f"{rule}; got {cost:g}; it is that of all steps together")
         charged, observed = cost, None
         if cost is None and not trial.state.is_finished():
             charged, observed = _assumed_cost(study, trial, failed=value is None), 0.0
         return study.finish(number, told(charged, observed)).number
 
-    ended = study.exclusively(finish)
+    def take_in() -> int:
+        if step is None or value is None:
+            return finish()
+        return _report(study, Report(step, value, cost), study.trial(number))
+
+    ended = study.exclusively(take_in)
     return trial_records(study.trials())[ended]
+
+
+def _report(study: JobStudy, report: Report, trial: FrozenTrial) -> int:
+    """Take in how far a trial has come, and end it if it is complete or not worth going on with."""
+    steps, number = study.settings.steps, trial.number
+    if steps is None:
+        raise InvalidInputError(f"step must go with steps = n in the job, which says how long a trial is; got {report}")
+    if report.step > steps.last:
+        raise InvalidInputError(f"step must not exceed the last one, {steps.last}; got {report.step}")
+    before = reports_of(steps, trial)
+    report = report._replace(cost=_cost_so_far(study, report, trial, steps))
+    if report in before[-1:]:
+        return number
+    if trial.state.is_finished():
+        state = "stopped" if was_stopped(trial) else STATES[trial.state]
+        raise TrialStateError(f"trial {number} has ended and stays as it is: {state}; got step {report.step}")
+    require_next(f"trial {number}", before, report)
+    way = Way(steps, (*before, report), n_stored=len(before))
+    way.store(study, number)
+    charged = LEAST_COST if report.cost is None else report.cost
+    if report.step == steps.last:
+        return study.finish(number, Outcome(report.value, charged, None)).number
+    if steps.is_decision(way.reports) and not goes_on(study, number):
+        return study.finish(number, Outcome(None, charged, None, way.why_stopped, stopped=True)).number
+    return number
+
+
+def _cost_so_far(study: JobStudy, report: Report, trial: FrozenTrial, steps: Steps) -> float | None:
+    """What a trial has cost by a step, all steps together: where nobody tells it, a share of what was expected."""
+    if report.cost is not None:
+        return report.cost
+    if study.settings.budget is not None and study.settings.formula is None:
+        raise InvalidInputError(f"cost must be told, since the budget counts it; got none for trial {trial.number}")
+    predicted = predicted_cost(trial)
+    return None if predicted is None else predicted * report.step / steps.last
 
 
 def _assumed_cost(study: JobStudy, trial: Any, *, failed: bool) -> float:
@@ -120,8 +171,8 @@ def _assumed_cost(study: JobStudy, trial: Any, *, failed: bool) -> float:
     return total([paid, predicted or LEAST_COST])
 
 
-def checked(result: Mapping[str, Any]) -> tuple[int, float | None, float | None, str | None]:
-    """Number, value, cost and message, each by its rule."""
+def checked(result: Mapping[str, Any]) -> tuple[int, int | None, float | None, float | None, str | None]:
+    """Number, step, value, cost and message, each by its rule."""
     unknown = [key for key in result if key not in KEYS]
     if unknown:
         raise InvalidInputError(f"a result must have keys among {', '.join(KEYS)}; got {unknown[0]!r}")
@@ -131,19 +182,20 @@ def checked(result: Mapping[str, Any]) -> tuple[int, float | None, float | None,
         raise InvalidInputError(f"trial must be a number from `ask`; got {number!r}")
     if failed not in (True, False) or bool(failed) == (result.get("value") is not None):
         raise InvalidInputError(f"trial {number} must have a value or have failed, and not both")
+    step = None if result.get("step") is None else require_count("step", result["step"])
     if message is not None and not isinstance(message, str):
         raise InvalidInputError(f"message must be a text; got {message!r}")
     value = None if failed else check_value(result["value"])
     if value is not None and not math.isfinite(value):
         value, message = None, message or f"the value of a trial must be finite; got {value!r}"
-    return number, value, check_cost(result.get("cost")), message if value is None else None
+    return number, step, value, check_cost(result.get("cost")), message if value is None else None
 
 
 def parsed_result(text: str) -> dict[str, Any]:
     """The result on standard input: a JSON object."""
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        found = parsed_json(text)
+    except ValueError as error:
         raise InvalidInputError(f'standard input must be JSON such as {{"trial": 7, "value": 0.3}}; {error}') from None
     if not isinstance(found, dict):
         raise InvalidInputError(f"standard input must be a JSON object; got {text[:50]!r}")
@@ -177,9 +229,9 @@ def trial_record(trial: FrozenTrial, charged: float) -> dict[str, Any]:
     """One trial."""
     return {
         "trial": trial.number,
-        "state": STATES[trial.state],
+        "state": "stopped" if was_stopped(trial) else STATES[trial.state],
         "params": dict(trial.params),
-        "value": trial.value if trial.value is not None and math.isfinite(trial.value) else None,
+        "value": trial.value if trial.state is TrialState.COMPLETE and math.isfinite(trial.value or 0.0) else None,
         "cost": charged if trial.state.is_finished() else None,
         "predicted_cost": predicted_cost(trial),
         "seconds": trial.user_attrs.get(attributes.SECONDS),
@@ -187,7 +239,17 @@ def trial_record(trial: FrozenTrial, charged: float) -> dict[str, Any]:
         "started": None if trial.datetime_start is None else trial.datetime_start.isoformat(),
         "ended": None if trial.datetime_complete is None else trial.datetime_complete.isoformat(),
         **({"outcomes": outcomes} if (outcomes := outcomes_of(trial)) else {}),
+        **_way_record(trial),
     }
+
+
+def _way_record(trial: FrozenTrial) -> dict[str, Any]:
+    """How far a trial has come that tells its steps, and which one it goes on with."""
+    if trial.last_step is None:
+        return {}
+    before = goes_on_with(trial)
+    told = {"step": trial.last_step, "value_at_step": trial.intermediate_values[trial.last_step]}
+    return told if before is None else {**told, "goes_on_with": before}
 
 
 def status_record(study: JobStudy) -> dict[str, Any]:
@@ -203,7 +265,8 @@ def standing_record(now: Standing) -> dict[str, Any]:
         "spent": now.spent,
         "reserved": now.reserved,
         "left": now.left,
-        "trials": {"complete": now.complete, "failed": now.failed, "running": now.running},
+        "trials": {"complete": now.complete, "failed": now.failed, "running": now.running}
+        | ({} if now.stopped is None else {"stopped": now.stopped}),
         "trials_left": now.trials_left,
         "best": None if now.best is None else trial_record(now.best, now.best_cost),
         **_conditions_record(now),

@@ -1,4 +1,4 @@
-"""The study of a job: its trials in an Optuna storage, the rules by which they are written, and the next one.
+"""The study of a job: its trials in an Optuna storage, and the rules by which they are written.
 
 - A trial is added in one transaction, with its parameters and the process that runs it: there are no half trials.
 - A finished trial has its cost: that is written first, then the state and the value in one transaction.
@@ -10,36 +10,33 @@
 """
 
 import contextlib
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import optuna
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from pbgi.cli.command import LEAST_COST, Outcome
 from pbgi.cli.errors import DamagedError, StorageError, shortened
 from pbgi.cli.job import Job, price_of_second
+from pbgi.cli.result import LEAST_COST, Outcome
 from pbgi.cli.storage import Storage
 from pbgi.errors import InvalidInputError, UnknownTrialError
 from pbgi.history import Trial
-from pbgi.optimizer import Optimizer
 from pbgi.parameter import STEP_ROUNDING, Float, Integer, Parameter
-from pbgi.prediction import Recommendation
 from pbgi.serialization import Value
 from pbgi.space import Space
-from pbgi.stopping import StopReason
 from pbgi.study import attributes
-from pbgi.study.engine import StudyEngine
 from pbgi.study.late import late_result, late_trial, require_same, was_abandoned
-from pbgi.study.ledger import Account, Ledger, ledger_of, told_cost
+from pbgi.study.ledger import told_cost
 from pbgi.study.outcomes import beyond
 from pbgi.study.settings import StudySettings
 from pbgi.study.sound import fault_in
-from pbgi.study.spaces import NamedSpace, distributions_of
+from pbgi.study.spaces import distributions_of
 from pbgi.study.suggestion import Suggestion, suggestion_of, to_stored
+from pbgi.trials.steps import Report
 
 
 def settings_of(job: Job) -> StudySettings:
@@ -50,7 +47,7 @@ def settings_of(job: Job) -> StudySettings:
     limits = (job.n_startup_trials, seed, job.trials)
     units = (job.objective, unit, price)
     told = (job.space, job.direction, job.budget, job.policy, *limits, *units)
-    return StudySettings(*told, formula=job.formula, constraints=job.constraints)
+    return StudySettings(*told, formula=job.formula, constraints=job.constraints, steps=job.steps)
 
 
 def holds_all_of(new: Space, old: Space) -> bool:
@@ -128,8 +125,8 @@ class JobStudy:
             raise UnknownTrialError(f"a trial must be one of this study; got number {number}; {known}")
         return trials[number]
 
-    def add(self, trial: Trial, notes: Mapping[str, Any]) -> FrozenTrial:
-        """Add a running trial; call it in a turn."""
+    def add(self, trial: Trial, notes: Mapping[str, Any], begins_again: FrozenTrial | None = None) -> FrozenTrial:
+        """Add a running trial, which may begin a stopped one again; call it in a turn."""
         distributions = {n: d for n, d in distributions_of(self.settings.space).items() if n in trial.params}
         internal = {name: d.to_internal_repr(trial.params[name]) for name, d in distributions.items()}
         suggestion = Suggestion(internal, trial.predicted_cost, record=dict(trial.record), study=self.name)
@@ -138,11 +135,51 @@ class JobStudy:
             params=dict(trial.params),
             distributions=distributions,
             user_attrs=dict(notes),
-            system_attrs={attributes.TRIAL: to_stored(suggestion)},
+            system_attrs={attributes.TRIAL: to_stored(suggestion)}
+            | ({} if begins_again is None else {attributes.BEGUN_AGAIN: begins_again.number}),
         )
+        return self._added(made)
+
+    def go_on(self, stopped: FrozenTrial, notes: Mapping[str, Any]) -> FrozenTrial:
+        """Add a running trial that goes on with a stopped one and takes its place; call it in a turn.
+
+        Optuna lets nobody change a trial that has ended. What the stopped one has said and cost comes along.
+        """
+        paid = {"seconds": stopped.user_attrs.get(attributes.SECONDS, 0.0), "cost": told_cost(stopped) or 0.0}
+        known = {
+            attributes.STEP_COSTS: stopped.user_attrs.get(attributes.STEP_COSTS, {}),
+            attributes.CHECKPOINT: stopped.user_attrs.get(attributes.CHECKPOINT, folder_name(stopped)),
+            attributes.ATTEMPTS: [{**paid, "interrupted": True}],
+        }
+        before = stopped.system_attrs.get(attributes.GOES_ON, [])
+        made = create_trial(
+            state=TrialState.RUNNING,
+            params=stopped.params,
+            distributions=stopped.distributions,
+            intermediate_values=stopped.intermediate_values,
+            user_attrs=known | dict(notes),
+            system_attrs={
+                attributes.TRIAL: stopped.system_attrs.get(attributes.TRIAL),
+                attributes.GOES_ON: [*before, stopped.number],
+            },
+        )
+        return self._added(made)
+
+    def _added(self, made: FrozenTrial) -> FrozenTrial:
         backend = self.storage.backend
         trial_id = self._patiently(lambda: backend.create_new_trial(self._id, template_trial=made))
         return self._patiently(lambda: backend.get_trial(trial_id))
+
+    def report(self, number: int, new: Sequence[Report], costs: Mapping[int, float]) -> None:
+        """Write what a running trial has said of its steps, and what it had cost by those where that counts."""
+        # Costs first: a value whose cost is not there yet would be free.
+        self.set_note(number, attributes.STEP_COSTS, {str(step): cost for step, cost in costs.items()})
+        for report in new:
+            self._patiently(partial(self._set_value, number, report.step, report.value))
+
+    def _set_value(self, number: int, step: int, value: float) -> None:
+        with contextlib.suppress(optuna.exceptions.UpdateFinishedTrialError):
+            self.storage.backend.set_trial_intermediate_value(self._trial_id(number), step, value)
 
     def add_finished(self, trial: FrozenTrial) -> None:
         """Add a trial that has ended elsewhere; call it in a turn."""
@@ -192,8 +229,8 @@ class JobStudy:
                 self.set_note(number, key, value)
         if outcome.outcomes and self.settings.constraints:
             self._set_system_note(number, attributes.CONSTRAINTS, beyond(self.settings.constraints, outcome.outcomes))
-        failed = outcome.value is None
-        state = TrialState.FAIL if failed else TrialState.COMPLETE
+        failed = outcome.value is None and not outcome.stopped
+        state = TrialState.FAIL if failed else TrialState.PRUNED if outcome.stopped else TrialState.COMPLETE
         if failed and not outcome.abandoned:
             self._set_system_note(number, attributes.ENDED, True)
         self._patiently(lambda: self._study.tell(number, outcome.value, state, skip_if_finished=True))
@@ -323,6 +360,8 @@ def _require_same(job: Job, stored: StudySettings, wanted: StudySettings, trials
         "parameters": (wider, wanted.space),
         "direction": (stored.direction, wanted.direction),
     }
+    if stored.steps is not None and wanted.steps is not None:  # the value of a trial is that of its last step
+        fixed["steps"] = (stored.steps.last, wanted.steps.last)
     if any(trial.state in (TrialState.RUNNING, TrialState.COMPLETE) for trial in trials):
         fixed["objective"] = (stored.objective, wanted.objective)
     if any(_has_cost(trial) for trial in trials):
@@ -345,60 +384,12 @@ def _has_cost(trial: FrozenTrial) -> bool:
     return trial.state is not TrialState.FAIL or not unknown
 
 
+def folder_name(trial: FrozenTrial) -> str:
+    """What the folder of a trial is called; its token tells it from trials of other studies."""
+    return f"{trial.number}-{trial.user_attrs.get(attributes.TOKEN, 'x')}"
+
+
 def predicted_cost(trial: FrozenTrial) -> float | None:
     """What a trial was expected to cost; None if nothing was known."""
     suggestion = suggestion_of(trial)
     return None if suggestion is None else suggestion.predicted_cost
-
-
-# The next trial ------------------------------------------------------------------------------------------------------
-
-
-Used: TypeAlias = Callable[[Sequence[FrozenTrial]], Mapping[int, float]]
-"""Says what the running ones of these trials have used so far, by number, where that is known."""
-
-
-def optimizer_of(settings: StudySettings, trials: Sequence[FrozenTrial], used: Used = lambda _: {}) -> Optimizer:
-    """An optimizer that knows these trials.
-
-    For a running trial that has used more than was expected of it, what it has used is held.
-    """
-    return _optimizer(settings, trials, used)[0]
-
-
-def _optimizer(
-    settings: StudySettings, trials: Sequence[FrozenTrial], used: Used = lambda _: {}
-) -> tuple[Optimizer, tuple[int, ...]]:
-    """The same, with the numbers in the study of its trials."""
-    so_far, engine = used(trials), StudyEngine(settings.engine)
-    accounts = {number: _holding(account, so_far) for number, account in ledger_of(trials).accounts.items()}
-    optimizer = engine.optimizer(NamedSpace(settings.space), settings.direction, Ledger(accounts))
-    return optimizer, engine.numbers
-
-
-def hand_out(study: JobStudy, notes: Mapping[str, Any], used: Used = lambda _: {}) -> FrozenTrial | StopReason:
-    """Choose the next trial and add it, with these notes, before anyone else looks; or why there is none."""
-    token = secrets.token_hex(4)
-
-    def choose() -> FrozenTrial | StopReason:
-        trials = study.trials()
-        there = next((trial for trial in trials if trial.user_attrs.get(attributes.TOKEN) == token), None)
-        if there is not None:  # the connection broke, but not before the trial was there
-            return there
-        optimizer = optimizer_of(study.settings, trials, used)
-        reason = optimizer.should_stop()
-        return study.add(optimizer.ask(), {**notes, attributes.TOKEN: token}) if reason is None else reason
-
-    return study.exclusively(choose)
-
-
-def recommended_of(settings: StudySettings, trials: Sequence[FrozenTrial]) -> Recommendation | None:
-    """The trial to choose now, numbered as in the study; None while no trial has a value."""
-    optimizer, numbers = _optimizer(settings, trials)
-    found = optimizer.recommended
-    return None if found is None else replace(found, trial=replace(found.trial, number=numbers[found.trial.number]))
-
-
-def _holding(account: Account, used: Mapping[int, float]) -> Account:
-    more = used.get(account.trial.number, 0.0)
-    return account if more <= account.reserved else replace(account, reserved=more)

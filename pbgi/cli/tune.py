@@ -13,19 +13,23 @@ import os
 import shutil
 import time
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.cli.command import GRACE, LEAST_COST, Attempt, Outcome, Plan, start
+from pbgi.cli.choosing import hand_out
+from pbgi.cli.command import GRACE, Attempt, Plan, start
 from pbgi.cli.errors import ExitCode, InterruptedRunError, JobError, StartError, StorageError
 from pbgi.cli.job import Job
 from pbgi.cli.private import write_json
 from pbgi.cli.processes import Guard, Interruption, identity
-from pbgi.cli.progress import Display, Standing, standing
+from pbgi.cli.progress import Display, Standing, goes_on_with, standing, was_stopped
+from pbgi.cli.result import LEAST_COST, Outcome
 from pbgi.cli.running import RESULT, BudgetWatch, Earlier, Running, earlier, folder_of, recover, until_next_beat
-from pbgi.cli.study import JobStudy, hand_out, predicted_cost, settings_of
+from pbgi.cli.stages import StageWatch, Way, checkpoint_of, has_checkpoint, reports_of
+from pbgi.cli.study import JobStudy, predicted_cost, settings_of
 from pbgi.errors import InvalidInputError, TrialStateError
 from pbgi.stopping import StopReason
 from pbgi.study import attributes
@@ -65,6 +69,7 @@ class Tuner:
         self._events: SimpleQueue[Attempt | None] = SimpleQueue()
         self._running: dict[int, Running] = {}
         self._watch = BudgetWatch(job, study, self._running)
+        self._stages = StageWatch(study, self._running, self._watch.used)
         self._taken_over: list[FrozenTrial] = []
         self._reason: str | None = None
         self._trouble: StartError | None = None
@@ -119,6 +124,7 @@ class Tuner:
             if not self._running:
                 return
             self._watch.look()
+            self._stages.look()
             with contextlib.suppress(Empty):
                 attempt = self._events.get(timeout=TICK)
                 if attempt is not None:
@@ -134,7 +140,7 @@ class Tuner:
             trial = self._next_trial()
             if trial is None:
                 return
-            self._start(trial, earlier(trial), guard)
+            self._start(trial, earlier(trial), guard, self._way_of(trial))
             self._watch.look()  # choosing the next one takes time
             self._update()
 
@@ -153,19 +159,33 @@ class Tuner:
             which = "last" if self._has_worked else "first"
             self._reason = f"the {which} {self._failed_in_a_row} trials failed; mend the command, or raise max_failures"
             return None
-        added = hand_out(self._study, {attributes.WORKER: identity(os.getpid())}, self._watch.used)
+        notes = {attributes.WORKER: identity(os.getpid())}
+        added = hand_out(self._study, notes, self._watch.used, partial(has_checkpoint, self._job))
         if isinstance(added, StopReason):
             self._reason = added.message
             return None
+        if (lost := added.system_attrs.get(attributes.BEGUN_AGAIN)) is not None:
+            self._display.say(f"trial {lost}: its checkpoint is gone, so it begins again as trial {added.number}")
         return added
 
-    def _start(self, trial: FrozenTrial, paid: Earlier, guard: Guard) -> None:
-        space = self._study.settings.space
-        plan = Plan(self._job, trial.number, space.check(trial.params), folder_of(self._job, trial))
+    def _way_of(self, trial: FrozenTrial, before: Way | None = None) -> Way | None:
+        """How far a trial has come that is to be run now."""
+        if self._job.steps is None:
+            return None
+        way = Way.of(self._job, trial, reports_of(self._job.steps, trial) if before is None else before.reports)
+        if way is not None and way.is_lost:
+            self._display.say(f"trial {trial.number}: its checkpoint is gone; it begins again, what it cost is charged")
+        return way
+
+    def _start(self, trial: FrozenTrial, paid: Earlier, guard: Guard, way: Way | None) -> None:
+        point, folder = self._study.settings.space.check(trial.params), folder_of(self._job, trial)
+        plan = Plan(self._job, trial.number, point, folder)
+        if way is not None:
+            plan = replace(plan, checkpoint=checkpoint_of(self._job, trial), step=way.step)
         try:
             attempt = start(plan, len(paid.attempts))
         except InvalidInputError as error:
-            self._finish(trial, paid, Outcome(None, 0.0, None, str(error)))
+            self._finish(trial, paid, way, Outcome(None, 0.0, None, str(error)))
             return
         except StartError as error:
             # What runs may end; this trial is left for the next run.
@@ -173,14 +193,17 @@ class Tuner:
             if paid.attempts:
                 self._put_back(trial, paid.attempts)
             return
-        self._running[trial.number] = Running(trial, attempt, paid)
+        self._running[trial.number] = Running(trial, attempt, paid, way)
         began = time.time()
-        attempt.wait(self._events.put, guard)
+        attempt.wait(self._events.put, guard, lambda: self._events.put(None))
         self._study.set_note(trial.number, attributes.COMMAND, {**identity(attempt.process.pid), "time": began})
 
     # Ending ----------------------------------------------------------------------------------------------------------
 
     def _attempt_ended(self, running: Running, guard: Guard, interruption: Interruption) -> None:
+        self._stages.look()  # what it said last
+        if running.way is not None:
+            running.way.store(self._study, running.trial.number)
         outcome, attempt = running.attempt.outcome(), running.attempt
         failed = outcome.value is None and attempt.killed_for is None
         has_another = attempt.interrupted or (
@@ -191,13 +214,13 @@ class Tuner:
             return
         del self._running[running.trial.number]
         if not has_another:
-            self._finish(running.trial, running.paid, outcome)
+            self._finish(running.trial, running.paid, running.way, outcome)
         else:
             self._put_back(running.trial, self._attempts(running, outcome))
 
     def _attempts(self, running: Running, outcome: Outcome) -> list[dict[str, Any]]:
         """All attempts of a trial; one that was ended from outside is no failure."""
-        cost = self._charge(running.trial, outcome)
+        cost = self._charge(running.trial, running.way, outcome)
         last = {"seconds": outcome.seconds, "cost": cost, "interrupted": running.attempt.interrupted}
         return [*running.paid.attempts, last]
 
@@ -206,7 +229,7 @@ class Tuner:
         self._study.set_note(number, attributes.ATTEMPTS, attempts)
         self._display.say(f"trial {number}: attempt {len(attempts)} failed, trying again: {outcome.message}")
         del self._running[number]
-        self._start(running.trial, Earlier(attempts), guard)
+        self._start(running.trial, Earlier(attempts), guard, self._way_of(running.trial, running.way))
 
     def _put_back(self, trial: FrozenTrial, attempts: list[dict[str, Any]]) -> None:
         """Leave a trial to the next run; it is charged what these attempts have cost when it ends."""
@@ -217,8 +240,8 @@ class Tuner:
         self._display.say(f"trial {trial.number}: not ended, {so_far}; the next run tries its point again")
         self._update()
 
-    def _finish(self, trial: FrozenTrial, paid: Earlier, outcome: Outcome) -> None:
-        total = self._total(trial, paid, outcome)
+    def _finish(self, trial: FrozenTrial, paid: Earlier, way: Way | None, outcome: Outcome) -> None:
+        total = self._total(trial, paid, way, outcome)
         self._save(trial, total)
         try:
             ended = self._study.exclusively(lambda: self._study.finish(trial.number, total))
@@ -227,23 +250,28 @@ class Tuner:
             return
         if ended.number != trial.number:
             self._display.say(f"trial {trial.number} had been given up; its result is trial {ended.number}")
-        failed = ended.state is not TrialState.COMPLETE
+        failed = ended.state is TrialState.FAIL
         # That the budget is used up is not the fault of the command.
         self._failed_in_a_row = self._failed_in_a_row + (not total.overrun) if failed else 0
         self._has_worked |= not failed
         self._show(ended)
 
-    def _total(self, trial: FrozenTrial, paid: Earlier, outcome: Outcome) -> Outcome:
-        cost = total([paid.cost_or_zero, self._charge(trial, outcome)])
+    def _total(self, trial: FrozenTrial, paid: Earlier, way: Way | None, outcome: Outcome) -> Outcome:
+        cost = total([paid.cost_or_zero, self._charge(trial, way, outcome)])
         # What attempts that failed have cost says nothing of what a success costs.
-        observed = (outcome.cost or 0.0) if paid.attempts or outcome.cost is None else None
+        observed = None
+        if paid.attempts or outcome.cost is None:
+            observed = 0.0 if outcome.cost is None else total([outcome.cost, 0.0 if way is None else way.base])
         return replace(outcome, cost=cost, seconds=paid.seconds + (outcome.seconds or 0.0), observed=observed)
 
-    def _charge(self, trial: FrozenTrial, outcome: Outcome) -> float:
+    def _charge(self, trial: FrozenTrial, way: Way | None, outcome: Outcome) -> float:
         """What an attempt costs: where that is not known, what was expected of it."""
         if outcome.cost is not None:
             return outcome.cost
-        return predicted_cost(trial) or LEAST_COST
+        share = 1.0
+        if way is not None:
+            share = way.share(until=way.reports[-1].step if outcome.stopped else way.steps.last)
+        return (predicted_cost(trial) or 0.0) * share or LEAST_COST
 
     def _save(self, trial: FrozenTrial, outcome: Outcome) -> None:
         """Keep the outcome beside the log until the storage has it; a full disk must not stop us from telling it."""
@@ -274,7 +302,7 @@ class Tuner:
         if running.attempt.interrupted:
             self._save_attempts(running.trial, self._attempts(running, outcome))
         else:
-            self._save(running.trial, self._total(running.trial, running.paid, outcome))
+            self._save(running.trial, self._total(running.trial, running.paid, running.way, outcome))
 
     def _kill_all(self) -> None:
         for running in self._running.values():
@@ -288,6 +316,8 @@ class Tuner:
             running.attempt.trim_logs()
             seconds = running.attempt.seconds
             if seconds >= running.next_beat:
+                if running.way is not None:
+                    running.way.store(self._study, number)
                 self._study.set_note(number, attributes.BEAT, {"seconds": seconds, "time": time.time()})
                 running.next_beat = seconds + until_next_beat(seconds)
 
@@ -308,7 +338,11 @@ def _guard() -> Guard:
 
 def line_about(trial: FrozenTrial) -> str:
     """A finished trial in one line, and why it failed if it did."""
-    charged = f", cost {trial.user_attrs.get(attributes.COST, 0.0):.4g}"
+    charged, before = f", cost {trial.user_attrs.get(attributes.COST, 0.0):.4g}", goes_on_with(trial)
+    name = f"trial {trial.number}" if before is None else f"trial {trial.number} (going on with {before})"
     if trial.state is TrialState.COMPLETE:
-        return f"trial {trial.number}: value {trial.value:.6g}{charged}"
-    return f"trial {trial.number}: failed{charged}: {trial.user_attrs.get(attributes.MESSAGE, 'no reason known')}"
+        return f"{name}: value {trial.value:.6g}{charged}"
+    if was_stopped(trial) and trial.last_step is not None:
+        value = trial.intermediate_values[trial.last_step]
+        return f"{name}: stopped at step {trial.last_step}, value {value:.6g}{charged}"
+    return f"{name}: failed{charged}: {trial.user_attrs.get(attributes.MESSAGE, 'no reason known')}"

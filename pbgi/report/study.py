@@ -30,6 +30,7 @@ from pbgi.study import attributes
 from pbgi.study.engine import StudyEngine, trial_of_account
 from pbgi.study.learned import LearnedSpace
 from pbgi.study.ledger import Account, Ledger, ledger_of
+from pbgi.study.reports import Lengths
 from pbgi.study.settings import StudySettings
 from pbgi.study.spaces import Axis, SearchSpace
 from pbgi.study.storage import trials_of
@@ -46,6 +47,11 @@ class _Told:
     settings: Settings
     unit: str = ""
     value_name: str = "value"
+
+    @property
+    def lengths(self) -> Lengths | None:
+        """How long a trial is, where trials may stop early."""
+        return None if self.settings.steps is None else Lengths(1, self.settings.steps.last)
 
 
 def subject_of_study(study: Study, *, unit: str = "", name: str = "") -> Subject:
@@ -68,7 +74,7 @@ def subject_of_study(study: Study, *, unit: str = "", name: str = "") -> Subject
         name=name or study.study_name,
         direction=direction,
         parameters={axis_name: in_axis.parameter for axis_name, in_axis in words.items()},
-        trials=tuple(_trial(account, search_space, in_words) for account in ledger.accounts.values()),
+        trials=tuple(_trial(account, search_space, in_words, told.lengths) for account in ledger.accounts.values()),
         budget=told.settings.budget if kept is None else kept.numbers.get("budget", told.settings.budget),
         unit=unit or told.unit or ("" if _tells_costs(trials) else "s"),
         value_name=told.value_name,
@@ -77,7 +83,8 @@ def subject_of_study(study: Study, *, unit: str = "", name: str = "") -> Subject
         in_words=in_words,
         known_reason=kept,
         ask_reason=partial(_stop_reason, told.settings, ledger, optimizer),
-        pruned=frozenset(t.number for t in trials if t.state == StudyState.PRUNED),
+        # Where it is known how long a trial is, one that has reported was stopped.
+        pruned=frozenset() if told.lengths else frozenset(t.number for t in trials if t.state == StudyState.PRUNED),
         curves={trial.number: curve for trial in trials if (curve := _curve(trial))},
     )
 
@@ -217,10 +224,10 @@ def _curve(trial: FrozenTrial) -> Curve:
     return tuple((step, value) for step, value in sorted(trial.intermediate_values.items()) if math.isfinite(value))
 
 
-def _trial(account: Account, search_space: SearchSpace, in_words: Any) -> Trial:
+def _trial(account: Account, search_space: SearchSpace, in_words: Any, lengths: Lengths | None) -> Trial:
     """The trial, charged as the ledger says."""
     trial, suggestion = account.trial, account.suggestion
     point = search_space.to_engine(trial.params)
     params = {name: _plain(value) for name, value in trial.params.items()}
     shown = params if point is None else params | in_words(point)
-    return trial_of_account(account, shown, {} if suggestion is None else suggestion.record)
+    return trial_of_account(account, shown, {} if suggestion is None else suggestion.record, lengths)

@@ -19,15 +19,20 @@ BEAT = "pbgi:beat"  # the last sign of life: seconds so far, and when that was
 
 FROM = "pbgi:from"  # the trial of an earlier study whose result it is, see `pbgi tune --from`
 OUTCOMES = "pbgi:outcomes"  # what conditions are about, by name, as it was told
+STEP_COSTS = "pbgi:step_costs"  # what it had cost by the steps where its stages ended, and by its last report
+CHECKPOINT = "pbgi:checkpoint"  # which folder its checkpoint is in, where that is not its own
 
 # Of a trial: system attributes.
 CONSTRAINTS = "constraints"  # Optuna's own: how far a trial is beyond each limit
+RETRIED = "failed_trial"  # Optuna's own: the first of the trials whose notes and point this one was given, to try again
 TRIAL = "pbgi:trial"  # what was suggested: the point, its predicted cost, and what the policy noted (Trial.record)
 CHOOSING = "pbgi:choosing"  # set while a worker chooses the point: the lock it holds meanwhile, or true
 PRICE = "pbgi:price"  # what it is charged, where that is known and no cost was told
 ENDED = "pbgi:ended"  # it failed and its worker lived to say so
 ABANDONED = "pbgi:abandoned"  # it is being failed by another than its worker
 LATE = "pbgi:late"  # the number of a failed trial whose result this one is
+GOES_ON = "pbgi:goes_on"  # the numbers of the stopped trials that this one goes on with, from the first one on
+BEGUN_AGAIN = "pbgi:begun_again"  # the number of a stopped trial that this one tries anew, without its checkpoint
 
 # Of a study: user attributes.
 SETTINGS = "pbgi:settings"  # of `pbgi tune`: space, budget, seed and the rest of what suggestions depend on

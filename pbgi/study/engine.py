@@ -5,7 +5,6 @@ teach nothing; what they cost is taken off the budget that the engine sees. All 
 records of its trials, which are stored with those of the study: so every process makes the same optimizer.
 """
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -27,6 +26,7 @@ from pbgi.study import attributes
 from pbgi.study.ledger import Account, Ledger, total
 from pbgi.study.outcomes import constraints_of, outcomes_of
 from pbgi.study.pruned import estimated_values
+from pbgi.study.reports import Lengths, state_of
 from pbgi.study.suggestion import suggested_params
 
 LEAST_BUDGET = 1e-300  # where trials without a point have used up all of it
@@ -64,6 +64,7 @@ class StudyEngine:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._lengths = None if settings.steps is None else Lengths(1, settings.steps.last)
         self._space: StudySpace | None = None
         self._read: dict[int, _Read] = {}  # finished trials do not change: each is read once
         self._made_for: tuple[Any, ...] = ()
@@ -79,9 +80,10 @@ class StudyEngine:
         """An optimizer that knows these trials, with what the budget leaves for them."""
         if self._space is None or self._space != space:
             self._space, self._read = space, {}
-        read = [self._reading(self._space, account) for account in ledger.accounts.values()]
+        read = [self._reading(self._space, account) for account in _in_order(ledger)]
         inside = [one for one in read if one.trial is not None]
-        finals = estimated_values((one.account.trial for one in inside), direction)
+        # Where it is known how long a trial is, there is a better model of curves.
+        finals = {} if self._lengths else estimated_values((one.account.trial for one in inside), direction)
         trials = tuple(_numbered(_informing(one, finals), i) for i, one in enumerate(inside))
         constraints = constraints_of(self._settings.constraints, (one.account.trial for one in inside))
         has_more = any(one.has_more for one in inside)
@@ -97,7 +99,7 @@ class StudyEngine:
         before = self._read.get(account.trial.number)
         if before is not None and (before.account is account or before.account == account):
             return before
-        trial = engine_trial(space, account)
+        trial = engine_trial(space, account, self._lengths)
         read = _Read(account, trial, trial is not None and _has_more(trial, account))
         if account.trial.state.is_finished():
             self._read[account.trial.number] = read
@@ -107,7 +109,7 @@ class StudyEngine:
         """The budget less what the engine does not count."""
         if self._settings.budget is None:
             return None
-        outside = total(one.account.charged + one.account.reserved for one in read if one.trial is None)
+        outside = total(one.account.expected for one in read if one.trial is None)
         return max(self._settings.budget - outside, min(self._settings.budget, LEAST_BUDGET))
 
     def _settings_for(
@@ -120,9 +122,18 @@ class StudyEngine:
         return replace(self._settings, budget=budget, cost=cost, model=model, constraints=constraints)
 
 
-def trial_of_account(account: Account, params: Mapping[str, Value], record: Mapping[str, Note]) -> Trial:
-    """A trial of the study with its own number, charged as the ledger says."""
-    state, message = _outcome(account)
+def _in_order(ledger: Ledger) -> list[Account]:
+    """The accounts by number; one that goes on with a stopped trial stands where that stood, as it does in a run."""
+    goes_on = attributes.GOES_ON
+    return sorted(ledger.accounts.values(), key=lambda a: a.trial.system_attrs.get(goes_on, [a.trial.number])[0])
+
+
+def trial_of_account(
+    account: Account, params: Mapping[str, Value], record: Mapping[str, Note], lengths: Lengths | None = None
+) -> Trial:
+    """A trial of the study with its own number, charged as the ledger says; with its reports, if lengths are known."""
+    reports = () if lengths is None else lengths.reports(account.trial, None)
+    state, message = _outcome(account, reported=bool(reports))
     running = state is TrialState.RUNNING
     return Trial(
         number=account.trial.number,
@@ -130,15 +141,16 @@ def trial_of_account(account: Account, params: Mapping[str, Value], record: Mapp
         state=state,
         value=account.trial.value if state is TrialState.COMPLETE else None,
         cost=None if running else account.observed,
-        predicted_cost=(account.reserved or None) if running else account.predicted,
+        predicted_cost=(account.expected or None) if running else account.predicted,
         message=message,
         record=record,
         charge=None if running or account.observed == account.charged else account.charged,
         constraints=outcomes_of(account.trial),
+        reports=reports,
     )
 
 
-def engine_trial(space: StudySpace, account: Account) -> Trial | None:
+def engine_trial(space: StudySpace, account: Account, lengths: Lengths | None = None) -> Trial | None:
     """The trial as the engine sees it; None if it has no point. One that nobody paid for is an observation."""
     suggestion = account.suggestion
     if suggestion is not None and suggestion.refused is not None:
@@ -146,7 +158,7 @@ def engine_trial(space: StudySpace, account: Account) -> Trial | None:
     point = space.to_engine(suggested_params(account.trial, space.distributions))
     if point is None:
         return None
-    trial = trial_of_account(account, point, _record(space, account, point))
+    trial = trial_of_account(account, point, _record(space, account, point), lengths)
     free = trial.state in (TrialState.COMPLETE, TrialState.FAILED) and account.charged == 0.0
     return replace(trial, external=True, record={}, predicted_cost=None, charge=None) if free else trial
 
@@ -165,17 +177,17 @@ def _numbered(trial: Trial, number: int) -> Trial:
     return trial if trial.number == number else replace(trial, number=number)
 
 
-def _outcome(account: Account) -> tuple[TrialState, str | None]:
+def _outcome(account: Account, *, reported: bool) -> tuple[TrialState, str | None]:
     """Where the trial stands, and why it failed. A pruned one has no final value, an infinite value is a failure."""
     trial = account.trial
-    if trial.state == StudyState.RUNNING:
-        return TrialState.RUNNING, None
+    state = state_of(trial, reports=reported)
+    if state in (TrialState.RUNNING, TrialState.COMPLETE):
+        return state, None
     if trial.state == StudyState.COMPLETE and trial.value is not None:
-        if math.isfinite(trial.value):
-            return TrialState.COMPLETE, None
-        return TrialState.FAILED, f"the value of a trial must be finite; got {trial.value!r}"
+        return state, f"the value of a trial must be finite; got {trial.value!r}"
+    if state is TrialState.STOPPED and account.begun_again:  # nobody can go on with it
+        state = TrialState.INTERRUPTED
     message = trial.user_attrs.get(attributes.MESSAGE)
-    state = TrialState.INTERRUPTED if account.interrupted else TrialState.FAILED
     return state, message if isinstance(message, str) else None
 
 

@@ -12,7 +12,8 @@ A finished trial is charged, in this order,
 and nothing if there is none of these: a trial added from elsewhere without a cost informs and is free. No model learns
 from the duration of a trial whose attribute `cost` is no cost: costs may have another unit. A running trial
 holds what was predicted for it; where nothing was, what a completed trial has cost on average, or while there is none
-the most that a pruned one has cost.
+the most that a pruned one has cost. Where a running trial tells what its steps have cost (`pbgi tune`), it is charged
+that, and holds the rest. A trial that goes on with a stopped one takes its place: of the two, it alone has an account.
 
 Finished trials from elsewhere are free where a ledger is of a study by name: those that were not suggested in it,
 because they were added to it or are older than its sampler.
@@ -29,6 +30,7 @@ from optuna.trial import FrozenTrial, TrialState
 from pbgi.checks import check_cost
 from pbgi.errors import InvalidInputError
 from pbgi.study import attributes
+from pbgi.study.reports import step_costs
 from pbgi.study.suggestion import Suggestion, suggestion_of
 
 # Nobody knows how far a pruned trial had come: while no other is known, a whole one may cost so many times as much.
@@ -46,6 +48,7 @@ class Account:
         reserved: What is held for it while it runs.
         predicted: What it was expected to cost; None if nothing was.
         suggestion: What the sampler kept of it.
+        begun_again: Whether it was stopped and its checkpoint was lost, so that another trial tries its point anew.
     """
 
     trial: FrozenTrial
@@ -54,23 +57,29 @@ class Account:
     reserved: float
     predicted: float | None
     suggestion: Suggestion | None
+    begun_again: bool = False
 
     @property
-    def interrupted(self) -> bool:
-        """Whether it was ended from outside: it says nothing of its point."""
-        return self.trial.state == TrialState.FAIL and bool(self.trial.user_attrs.get(attributes.OVERRUN))
+    def expected(self) -> float:
+        """What a running trial will have cost in the end, as far as anybody knows."""
+        return self.charged + self.reserved
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """The accounts of all trials but those that wait, and those whose result came late as another trial; by number."""
+    """The accounts of all trials but those that wait, and those in whose place another trial stands; by number."""
 
     accounts: Mapping[int, Account]
 
     @property
     def spent(self) -> float:
-        """Charged for finished trials."""
+        """Charged for finished trials, and for what running ones have reported."""
         return total(account.charged for account in self.accounts.values())
+
+    @property
+    def spent_on_finished(self) -> float:
+        """Charged for finished trials alone."""
+        return total(a.charged for a in self.accounts.values() if a.trial.state.is_finished())
 
     @property
     def reserved(self) -> float:
@@ -140,7 +149,7 @@ class AccountBook:
             suggested_in: The name of the study: finished trials that were not suggested in it are then free.
         """
         known = list(trials)
-        superseded = {trial.system_attrs.get(attributes.LATE) for trial in known}
+        superseded = {number for trial in known for number in superseded_by(trial)}
         begun = [t for t in known if t.state != TrialState.WAITING and t.number not in superseded]
         tells = any(trial.state.is_finished() and attributes.COST in trial.user_attrs for trial in begun)
         if (tells, suggested_in) != self._of:
@@ -150,7 +159,8 @@ class AccountBook:
         if running:
             usual = _usual(accounts.values()) or _paid_in_part(accounts.values())
             accounts |= {number: _reserving(accounts[number], usual) for number in running}
-        return Ledger(accounts)
+        lost = {t.system_attrs[attributes.BEGUN_AGAIN] for t in begun if attributes.BEGUN_AGAIN in t.system_attrs}
+        return Ledger(accounts | {n: replace(accounts[n], begun_again=True) for n in lost if n in accounts})
 
     def _account(self, trial: FrozenTrial, price_of: PriceOf | None) -> Account:
         settled = self._settled.get(trial.number)
@@ -210,7 +220,8 @@ def _says_nothing(trial: FrozenTrial, tells: bool) -> bool:
 
 
 def _seconds(trial: FrozenTrial, suggestion: Suggestion | None) -> float:
-    choosing = 0.0 if suggestion is None else suggestion.seconds
+    has_notes_of_another = attributes.RETRIED in trial.system_attrs
+    choosing = 0.0 if suggestion is None or has_notes_of_another else suggestion.seconds
     return 0.0 if trial.duration is None else max(trial.duration.total_seconds() - choosing, 0.0)
 
 
@@ -228,8 +239,21 @@ def _usual(accounts: Iterable[Account]) -> float:
 
 def _reserving(account: Account, usual: float) -> Account:
     refused = account.suggestion is not None and account.suggestion.refused is not None
-    reserved = 0.0 if refused else usual if account.predicted is None else account.predicted
-    return Account(account.trial, None, 0.0, reserved, account.predicted, account.suggestion)
+    expected = 0.0 if refused else usual if account.predicted is None else account.predicted
+    used = _reported(account.trial)
+    return replace(account, charged=used, reserved=max(expected - used, 0.0))
+
+
+def _reported(trial: FrozenTrial) -> float:
+    """What a running trial is known to have cost: by its reports, or by what all earlier runs have cost together."""
+    told = max(step_costs(trial).values(), default=0.0)
+    return max(told, total(a["cost"] for a in trial.user_attrs.get(attributes.ATTEMPTS) or ())) if told else 0.0
+
+
+def superseded_by(trial: FrozenTrial) -> list[int]:
+    """The numbers of the trials in whose place a trial stands: one whose result it is, those that it goes on with."""
+    late = trial.system_attrs.get(attributes.LATE)
+    return [*([] if late is None else [late]), *trial.system_attrs.get(attributes.GOES_ON, ())]
 
 
 def remaining(budget: float | None, ledger: Ledger) -> float | None:

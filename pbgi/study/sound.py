@@ -17,6 +17,8 @@ from pbgi.study import attributes
 from pbgi.study.suggestion import suggestion_of
 
 _TOKEN = re.compile(r"[0-9a-f]{1,64}")
+_FOLDER = re.compile(r"[0-9]{1,19}-[0-9a-f]{1,64}")
+_STEP = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
 
 
 def fault_in(trials: Sequence[FrozenTrial]) -> str | None:
@@ -31,7 +33,7 @@ def _faults(position: int, trial: FrozenTrial) -> Iterator[str]:
     if trial.state is TrialState.COMPLETE and not (trial.values and all(map(_is_value, trial.values))):
         yield f"trial {position} is complete and must have a number as its value; got {trial.values}"
     for key, (rule, holds) in NOTES.items():
-        notes = trial.system_attrs if key == attributes.TRIAL else trial.user_attrs
+        notes = trial.system_attrs if key in SYSTEM else trial.user_attrs
         if notes.get(key) is not None and not holds(notes[key]):
             yield f"{key} of trial {position} must be {rule}; got {notes[key]!r}"
     yield from _faults_of_params(trial)
@@ -96,6 +98,26 @@ def are_attempts(value: object) -> bool:
     return isinstance(value, list) and all(map(_has_amounts("seconds", "cost"), value))
 
 
+def are_step_costs(value: Any) -> bool:
+    """Costs by step, which rise with it."""
+    if not isinstance(value, Mapping) or not all(isinstance(step, str) and _STEP.fullmatch(step) for step in value):
+        return False
+    costs = [value[step] for step in sorted(value, key=int)]
+    return all(is_amount(cost) and cost > 0.0 for cost in costs) and costs == sorted(costs)
+
+
+def _is_number(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _are_numbers(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(_is_number, value))
+
+
+def _is_folder_name(value: object) -> bool:
+    return isinstance(value, str) and bool(_FOLDER.fullmatch(value))
+
+
 # What each attribute must be, where it is there. A cost that is none is the ledger's affair: other tools tell it too.
 NOTES: dict[str, tuple[str, Callable[[object], bool]]] = {
     attributes.TRIAL: ("what was suggested", _is_suggestion),
@@ -112,4 +134,9 @@ NOTES: dict[str, tuple[str, Callable[[object], bool]]] = {
     attributes.COMMAND: ("a process", lambda value: _is_process(value) and is_amount(value.get("time"))),  # type: ignore[attr-defined]
     attributes.BEAT: ("seconds and a time", _has_amounts("seconds", "time")),
     attributes.ATTEMPTS: ("a list of seconds and costs", are_attempts),
+    attributes.STEP_COSTS: ("costs by step, which do not shrink", are_step_costs),
+    attributes.CHECKPOINT: ("the name of a trial's folder", _is_folder_name),
+    attributes.GOES_ON: ("numbers of trials before it", _are_numbers),
+    attributes.BEGUN_AGAIN: ("the number of a trial", _is_number),
 }
+SYSTEM = (attributes.TRIAL, attributes.GOES_ON, attributes.BEGUN_AGAIN)

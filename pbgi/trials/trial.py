@@ -7,7 +7,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from pbgi.checks import check_charge, check_cost, check_outcomes, check_value, set_fields
+from pbgi.checks import as_float, check_charge, check_cost, check_outcomes, check_value, set_fields
 from pbgi.display.notebook import heading, params_table, sentence
 from pbgi.display.wording import number as short_number
 from pbgi.errors import InvalidInputError
@@ -159,7 +159,7 @@ def check_record(name: str, record: object) -> dict[str, Note]:
         raise InvalidInputError(f"{name} must be a mapping from names to numbers; got {record!r}")
     for key, value in record.items():
         for number in value if isinstance(value, list) else [value]:
-            if type(number) not in (int, float) or not math.isfinite(number):
+            if type(number) not in (int, float) or not math.isfinite(as_float(number)):
                 raise InvalidInputError(f"{name}[{key!r}] must be a finite number or a list of them; got {value!r}")
     return {key: list(value) if isinstance(value, list) else value for key, value in record.items()}
 

@@ -19,9 +19,10 @@ import pytest
 
 import pbgi
 from pbgi.cli import main
+from pbgi.cli.choosing import optimizer_of
 from pbgi.cli.job import read_job
 from pbgi.cli.storage import Storage, url_of_file
-from pbgi.cli.study import JobStudy, optimizer_of
+from pbgi.cli.study import JobStudy
 
 # `nohup make test` has the tests ignore SIGHUP, and so would every command they start.
 HEARS_A_HANGUP = (

@@ -16,6 +16,7 @@ from pbgi.cli.processes import identity
 
 TRIAL = "WHERE trial_id = 2"  # the second; the first has number 0
 RUNNING = "INSERT INTO trial_user_attributes (trial_id, key, value_json) VALUES (4, "
+SYSTEM = RUNNING.replace("user", "system")
 SET = "UPDATE study_user_attributes SET value_json = json_set(value_json, "
 DEEP = "[" * 50_000
 VIEW = """CREATE VIEW trial_values AS WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c)
@@ -56,6 +57,14 @@ ROWS = [
     (RUNNING + """'pbgi:beat', '{"seconds": "x", "time": 1}')""", "seconds and a time"),
     (RUNNING + """'pbgi:attempts', '"xyz"')""", "a list of seconds and costs"),
     (RUNNING + """'pbgi:attempts', '[{"seconds": 1}]')""", "a list of seconds and costs"),
+    (RUNNING + """'pbgi:step_costs', '{"one": 1}')""", "costs by step, which do not shrink"),
+    (RUNNING + """'pbgi:step_costs', '{"0": 1}')""", "costs by step, which do not shrink"),
+    (RUNNING + """'pbgi:step_costs', '{"1": 0}')""", "costs by step, which do not shrink"),
+    (RUNNING + """'pbgi:step_costs', '{"1": 2, "10": 2, "9": 3}')""", "costs by step, which do not shrink"),
+    (RUNNING + """'pbgi:checkpoint', '"../evil"')""", "the name of a trial's folder"),
+    (SYSTEM + """'pbgi:goes_on', '7')""", "numbers of trials before it"),
+    (SYSTEM + """'pbgi:goes_on', '[]')""", "numbers of trials before it"),
+    (SYSTEM + """'pbgi:begun_again', '[0]')""", "the number of a trial"),
     (f"UPDATE trial_system_attributes SET value_json = '\"x\"' {TRIAL}", "what was suggested"),
     (f"""UPDATE trial_system_attributes SET value_json = '{{"predicted_cost": "x"}}' {TRIAL}""", "what was suggested"),
     (f"""UPDATE trial_system_attributes SET value_json = '{{"predicted_cost": -5}}' {TRIAL}""", "what was suggested"),

@@ -10,12 +10,13 @@ from queue import SimpleQueue
 import pytest
 from cli_runs import processes_with, wait_for
 
-from pbgi.cli.command import Plan, result_in, start
+from pbgi.cli.command import Plan, start
 from pbgi.cli.job import Job
 from pbgi.cli.private import make_folder, tail
 from pbgi.cli.processes import (
     Guard,
 )
+from pbgi.cli.result import result_in
 from pbgi.cli.storage import Storage, url_of_file
 from pbgi.parameter import Categorical
 from pbgi.space import Space

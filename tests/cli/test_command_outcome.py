@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from pbgi.cli.command import give_back, read_result, result_in
+from pbgi.cli.command import give_back
+from pbgi.cli.result import read_result, result_in
 from pbgi.errors import InvalidInputError
 
 

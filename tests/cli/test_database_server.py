@@ -16,11 +16,12 @@ from cli_runs import processes_with, run, start, wait_for, write_job
 from integrations.postgresql_server import PostgresqlServer, server_binaries
 from optuna.trial import TrialState
 
+from pbgi.cli.choosing import hand_out
 from pbgi.cli.job import read_job
 from pbgi.cli.processes import identity
 from pbgi.cli.running import recover
 from pbgi.cli.storage import PATIENCE, Storage
-from pbgi.cli.study import JobStudy, hand_out
+from pbgi.cli.study import JobStudy
 from pbgi.study import attributes
 
 # A grid of 64 points, so that no point is tried twice unless somebody has looked away.

@@ -8,6 +8,7 @@ from pbgi.cli.job import read_job
 from pbgi.cli.toml_file import TomlFile
 from pbgi.parameter import Categorical, Float, Integer
 from pbgi.policy import PBGI, LogEIPC
+from pbgi.trials.steps import Steps
 
 FULL = """
 name = "my study"
@@ -77,6 +78,19 @@ def test_every_key_is_read(tmp_path):
     assert job.database == tmp_path / "job.db"
 
 
+def test_how_long_trials_are(tmp_path):
+    for head, steps in (
+        ("", None),
+        ("steps = 27\n", Steps(27)),
+        ("steps = [3, 9, 27]\nresumable = true\n", Steps(27, (3, 9, 27), resumable=True)),
+        ("steps = 27\nresumable = false\n", Steps(27)),
+        ("resumable = false\n", None),
+    ):
+        assert read_job(write_job(tmp_path, head + GOOD)).steps == steps
+    command = 'command = ["a", "{pbgi.step}", "{pbgi.checkpoint}"]\nsteps = 3\n'
+    assert read_job(write_job(tmp_path, command + "[parameters]\nx = [1, 2]\n")).steps == Steps(3)
+
+
 def test_defaults(tmp_path):
     job = read_job(write_job(tmp_path, 'policy = "LogEIPC"\n[parameters]\nx = [1, 2]\n', "tune me.toml"))
     assert (job.name, job.direction, job.objective, job.cost, job.parallel) == ("tune me", "minimize", "value", None, 1)
@@ -134,6 +148,21 @@ GOOD = 'command = ["true"]\n[parameters]\nx = { low = 0.0, high = 1.0 }\n'
             'overrun: must be "finish" where the program reports its own cost',
         ),
         ('direction = "up"\n' + GOOD, 1, "direction: must be one of 'minimize', 'maximize'; got 'up'"),
+        ("steps = 0\n" + GOOD, 1, "steps: last must be"),
+        ("steps = 2.5\n" + GOOD, 1, "steps: must be how many steps a trial has, or a list of steps; got 2.5"),
+        ("steps = true\n" + GOOD, 1, "steps: must be how many steps a trial has"),
+        ("steps = []\n" + GOOD, 1, "steps: must be how many steps a trial has"),
+        ('steps = [1, "2"]\n' + GOOD, 1, "steps: must be how many steps a trial has"),
+        ("steps = [3, 9, 9]\n" + GOOD, 1, "steps: stages must rise and not exceed last=9; got (3, 9, 9)"),
+        ("steps = [0, 9]\n" + GOOD, 1, "steps: stages must be"),
+        ("resumable = true\n" + GOOD, 1, "resumable: must go with steps = n"),
+        ("steps = 9\nresumable = 1\n" + GOOD, 2, "resumable: must be true or false; got 1"),
+        (
+            "\nsteps = 9\n" + GOOD + "[constraints]\nms = { at_most = 1 }\n",
+            2,
+            "steps: trials that may stop early know no conditions on outcomes yet",
+        ),
+        ('command = ["a", "{pbgi.step}"]\n[parameters]\nx = [1, 2]\n', 1, "{pbgi.step} must be a parameter"),
     ],
 )
 def test_mistakes_are_named(tmp_path, text, line, says):

@@ -11,11 +11,12 @@ from cli_runs import processes_with, start, trials_in, wait_for, write_job
 from command_line import said
 
 from pbgi.cli import main
+from pbgi.cli.choosing import optimizer_of
 from pbgi.cli.job import read_job
 from pbgi.cli.processes import identity
 from pbgi.cli.running import Share, noted_seconds, seconds_left
 from pbgi.cli.storage import Storage, url_of_file
-from pbgi.cli.study import JobStudy, optimizer_of
+from pbgi.cli.study import JobStudy
 from pbgi.history import TrialState
 
 PARAMETERS = "[parameters]\nx = { low = 0.0, high = 1.0 }\n"

@@ -17,8 +17,8 @@ from cli_runs import ECHO, assert_sound, engine_trials, processes_with, run, sta
 from command_line import said
 
 from pbgi.cli import main
-from pbgi.cli.command import Outcome
 from pbgi.cli.errors import StorageError
+from pbgi.cli.result import Outcome
 from pbgi.cli.study import JobStudy
 from pbgi.cli.tune import Tuner
 from pbgi.integrations.optuna import cost_summary

@@ -123,3 +123,52 @@ def test_a_sampler_and_the_engine_agree_on_a_study():
     engine = StudyEngine(Settings(seed=0, budget=50.0))
     expected = engine.optimizer(LINE, "minimize", ledger_of(study.trials)).ask()
     assert study.ask(sampler_space).params == dict(expected.params)
+
+
+# Trials that may stop early ------------------------------------------------------------------------------------------
+
+
+def told(state, values, system=None, x=0.5, **notes):
+    made = create_trial(
+        state=state,
+        params={"x": x},
+        distributions={"x": UNIT},
+        value=values[-1] if state == TrialState.COMPLETE else None,
+        intermediate_values=dict(enumerate(values, start=1)),
+        user_attrs={"pbgi:step_costs": {str(len(values)): float(len(values))}, **notes},
+        system_attrs=system or {},
+    )
+    made.datetime_complete = made.datetime_start
+    return made
+
+
+def test_reports_reach_the_engine_with_the_states_that_it_knows():
+    trials = [
+        told(TrialState.COMPLETE, [4.0, 2.0, 1.0], cost=3.0),
+        told(TrialState.PRUNED, [4.0, 3.0], cost=2.5),
+        told(TrialState.FAIL, [4.0], cost=1.5),
+        told(TrialState.FAIL, [4.0], cost=1.5, **{"pbgi:overrun": True}),
+        told(TrialState.PRUNED, [4.0], cost=1.0),
+        told(TrialState.RUNNING, [5.0], system={"pbgi:begun_again": 4}),
+    ]
+    optimizer, _ = optimizer_of(*trials, steps=pbgi.Steps(3))
+    states = ["complete", "stopped", "failed", "interrupted", "interrupted", "running"]
+    assert [trial.state for trial in optimizer.trials] == states
+    assert optimizer.trials[1].reports == (pbgi.Report(1, 4.0, None), pbgi.Report(2, 3.0, 2.0))
+    assert [trial.charged for trial in optimizer.trials] == [3.0, 2.5, 1.5, 1.5, 1.0, 1.0]
+    # Without steps a pruned trial is what its reports make of it, see `pruned.py`.
+    without, _ = optimizer_of(*trials)
+    assert [trial.state for trial in without.trials][:2] == ["complete", "complete"]
+    assert without.trials[0].reports == ()
+
+
+def test_one_that_goes_on_stands_where_it_stood_before():
+    """So a study has the order of a run, in which a trial that goes on is still the same one."""
+    first, last = told(TrialState.PRUNED, [4.0], x=0.1), told(TrialState.COMPLETE, [3.0, 2.0, 1.0], x=0.2)
+    goes_on = told(TrialState.RUNNING, [4.0], system={"pbgi:goes_on": [0]}, x=0.1)
+    optimizer, engine = optimizer_of(first, last, goes_on, steps=pbgi.Steps(3))
+    assert engine.numbers == (2, 1)
+    assert [(trial.number, trial.params["x"], trial.state) for trial in optimizer.trials] == [
+        (0, 0.1, pbgi.TrialState.RUNNING),
+        (1, 0.2, pbgi.TrialState.COMPLETE),
+    ]

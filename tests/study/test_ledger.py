@@ -366,3 +366,51 @@ def test_a_worker_that_vanished_while_it_chose_is_charged_what_was_held():
     study.add_trial(trial_of(0, TrialState.RUNNING))
     assert fail_abandoned(optuna.load_study(study_name=study.study_name, storage=storage), older_than=1e-3) == (2,)
     assert sampler.ledger(study, study.trials).spent == cost_summary(study).spent == 6.0
+
+
+# Trials that tell what their steps cost ------------------------------------------------------------------------------
+
+
+def told(costs, state=TrialState.RUNNING, system=None, **notes):
+    trial = trial_of(7.0, state, system=system, **{"pbgi:step_costs": costs, **notes})
+    trial.intermediate_values = {int(step): 1.0 for step in costs}
+    return trial
+
+
+def accounts_of(*trials):
+    for number, trial in enumerate(trials):
+        trial.number = number
+    return ledger_of(trials)
+
+
+def test_a_running_trial_is_charged_what_its_steps_have_cost_and_holds_the_rest():
+    ledger = accounts_of(trial_of(1.0, cost=4.0), told({"1": 1.0, "2": 3.0}, system=suggested(8.0)))
+    account = ledger.accounts[1]
+    assert (account.charged, account.reserved, account.expected) == (3.0, 5.0, 8.0)
+    assert (ledger.spent, ledger.spent_on_finished, ledger.reserved) == (7.0, 4.0, 5.0)
+    more = accounts_of(told({"2": 9.0}, system=suggested(8.0))).accounts[0]
+    assert (more.charged, more.reserved, more.expected) == (9.0, 0.0, 9.0)
+
+
+def test_what_earlier_runs_of_a_running_trial_have_cost_counts_too():
+    """Of one that was run again from its start after it had paid 4: by its steps it has cost 3."""
+    attempts = [{"seconds": 1.0, "cost": 4.0, "interrupted": True}]
+    account = accounts_of(told({"2": 3.0}, system=suggested(8.0), **{"pbgi:attempts": attempts})).accounts[0]
+    assert (account.charged, account.expected) == (4.0, 8.0)
+
+
+def test_a_trial_that_goes_on_takes_the_place_of_the_others():
+    stopped = told({"2": 3.0}, TrialState.PRUNED, cost=3.0)
+    again = told({"2": 3.0, "4": 5.0}, TrialState.PRUNED, system={"pbgi:goes_on": [0]}, cost=5.0)
+    last = told({"2": 3.0, "4": 5.0}, TrialState.COMPLETE, system={"pbgi:goes_on": [0, 1]}, cost=8.0)
+    assert accounts_of(stopped).spent == 3.0
+    assert accounts_of(stopped, again).spent == 5.0
+    ledger = accounts_of(stopped, again, last)
+    assert (list(ledger.accounts), ledger.spent) == ([2], 8.0)
+
+
+def test_one_that_begins_again_is_charged_beside_the_one_whose_checkpoint_was_lost():
+    lost = told({"2": 3.0}, TrialState.PRUNED, cost=3.0)
+    ledger = accounts_of(lost, told({"8": 9.0}, TrialState.COMPLETE, system={"pbgi:begun_again": 0}, cost=9.0))
+    assert ledger.spent == 12.0
+    assert [account.begun_again for account in ledger.accounts.values()] == [True, False]

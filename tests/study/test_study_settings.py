@@ -28,6 +28,14 @@ def test_what_is_stored_is_read():
     assert {name: getattr(read, name) for name in FIELDS} == {name: getattr(KEPT, name) for name in FIELDS}
 
 
+def test_how_long_trials_are_is_stored_too():
+    steps = pbgi.Steps(27, (3, 9, 27), resumable=True)
+    read = StudySettings.from_plain(json.loads(json.dumps(replace(KEPT, steps=steps).to_plain())))
+    assert (read.steps, read.engine.steps) == (steps, steps)
+    older = {name: kept for name, kept in KEPT.to_plain().items() if name != "steps"}
+    assert StudySettings.from_plain(older).steps is None
+
+
 def test_the_engine_is_told_the_same():
     engine = KEPT.engine
     assert (engine.budget, engine.policy, engine.n_startup_trials, engine.seed) == (50.0, pbgi.PBGI(0.125), 4, 3)
@@ -49,6 +57,8 @@ def test_a_limit_on_trials_does_not_take_the_place_of_the_exchange_rate():
         ({"seed": -1}, "seed must be"),
         ({"color": 1}, "unknown: 'color'"),
         ({"policy": {"kind": "Own"}}, "kind of policy must be one of"),
+        ({"steps": {"kind": "Steps", "last": 0, "stages": [], "resumable": False}}, "last must be"),
+        ({"steps": 27}, "steps must be"),
     ],
 )
 def test_what_breaks_a_rule_is_refused(wrong, says):

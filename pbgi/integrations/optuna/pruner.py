@@ -31,10 +31,9 @@ from pbgi.policy import PBGI, PBGID
 from pbgi.serialization import Value
 from pbgi.settings import Settings
 from pbgi.space import Space
-from pbgi.study import attributes
 from pbgi.study.learned import LearnedSpace
 from pbgi.study.ledger import told_cost
-from pbgi.study.reports import Lengths, lengths_of
+from pbgi.study.reports import Lengths, lengths_of, state_of
 from pbgi.study.storage import trials_of
 
 SHARED = "pbgi:any"  # the one coordinate of trials that have no parameter in common
@@ -126,17 +125,11 @@ def _trial(number: int, trial: FrozenTrial, point: Mapping[str, Value], lengths:
     cost = told_cost(trial) if tells else _seconds(trial)
     cost = cost or None
     reports = lengths.reports(trial, cost)
-    complete = trial.state == StudyState.COMPLETE and trial.value is not None and math.isfinite(trial.value)
     if trial.state == StudyState.WAITING:
         return None
-    if trial.state == StudyState.RUNNING:
-        return Trial(number, point, TrialState.RUNNING, reports=reports)
-    if complete:
-        return Trial(number, point, TrialState.COMPLETE, trial.value, cost, reports=reports)
-    state = TrialState.STOPPED if trial.state == StudyState.PRUNED and reports else TrialState.FAILED
-    if trial.state == StudyState.FAIL and trial.user_attrs.get(attributes.OVERRUN):
-        state = TrialState.INTERRUPTED
-    return Trial(number, point, state, cost=cost, reports=reports)
+    state = state_of(trial, reports=bool(reports))
+    value = trial.value if state is TrialState.COMPLETE else None
+    return Trial(number, point, state, value, None if state is TrialState.RUNNING else cost, reports=reports)
 
 
 def _seconds(trial: FrozenTrial) -> float | None:

@@ -318,8 +318,8 @@ class PBGISampler(BaseSampler):
     def _choose(
         self, study: Study, trial: FrozenTrial, trials: list[FrozenTrial], search_space: SearchSpace
     ) -> tuple[Suggestion, dict[str, Any]]:
-        """What to suggest for a trial, given all others."""
-        ledger = self.ledger(study, [other for other in trials if other.number != trial.number])
+        """What to suggest for a trial, given all others that have been chosen for, or will not be after it."""
+        ledger = self.ledger(study, [other for other in trials if not _comes_after(other, trial)])
         spent = self._budget_spent(ledger) or self._too_little_left(ledger)
         if spent is not None:
             return _refusal(study, spent), {}
@@ -411,6 +411,13 @@ def _checked_space(search_space: Any) -> SearchSpace:
         rule = "search_space must map names to distributions of Optuna"
         raise InvalidInputError(f"{rule}; got {search_space!r}; write {{'x': FloatDistribution(0.0, 1.0)}}")
     return SearchSpace.of(search_space)
+
+
+def _comes_after(other: FrozenTrial, trial: FrozenTrial) -> bool:
+    """Whether it is the trial itself, or a later one that was only asked for: that one will know of this choice."""
+    if other.number <= trial.number:
+        return other.number == trial.number
+    return other.state == TrialState.RUNNING and not other.params and suggestion_of(other) is None
 
 
 def _prune(study: Study, trial: FrozenTrial) -> None:

@@ -102,7 +102,7 @@ def _states(trials: list[FrozenTrial]) -> dict[str, TrialState]:
 
 def _cost_in(ledger: Ledger, state: TrialState) -> float:
     accounts = [account for account in ledger.accounts.values() if account.trial.state == state]
-    return math.fsum(account.charged + account.reserved for account in accounts)
+    return math.fsum(account.expected for account in accounts)
 
 
 def best_trial(
@@ -150,7 +150,7 @@ def fail_abandoned(study: Study, *, older_than: float, cost: float | None = None
     for account in ledger.accounts.values():
         trial, start = account.trial, account.trial.datetime_start
         if trial.state == TrialState.RUNNING and start is not None and (now - start).total_seconds() > limit:
-            keep(study, trial, attributes.PRICE, account.reserved if cost is None else cost)
+            keep(study, trial, attributes.PRICE, account.expected if cost is None else cost)
             keep(study, trial, attributes.ABANDONED, True)
             study.tell(trial.number, state=TrialState.FAIL)
             failed.append(trial.number)

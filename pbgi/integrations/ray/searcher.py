@@ -28,7 +28,7 @@ from pbgi.integrations.ray.settings import SearchSettings, agreed, check_metric,
 from pbgi.integrations.ray.spaces import Config, SearchSpace
 from pbgi.optimizer import Optimizer
 from pbgi.policy import Policy
-from pbgi.serialization import require_fields
+from pbgi.serialization import parsed_json, require_fields
 from pbgi.settings import Settings
 from pbgi.stopping import StopReason, StopRule
 
@@ -294,7 +294,7 @@ class PBGISearch(Searcher):
 
     def _load(self, text: str) -> None:
         try:
-            saved = json.loads(text)
+            saved = parsed_json(text)
         except ValueError as error:
             raise InvalidInputError(f"a saved search must be JSON; got {text[:50]!r}: {error}") from None
         require_fields("a saved search", saved, FIELDS)
