@@ -38,7 +38,7 @@ TITLE_HEIGHT = 26  # what is left above a figure is for its tools
 
 
 def write_report(source: Source, path: str | os.PathLike[str], *, unit: str = "", title: str = "") -> Path:
-    """Write a report on a run to an HTML file, which is there entirely or not at all; one that is there is replaced.
+    """Write a report on a run to an HTML file. An existing file is replaced, as a whole or not at all.
 
     Args:
         source: A `pbgi.Result`, a `pbgi.Optimizer` or an Optuna study.
