@@ -103,7 +103,7 @@ class Optimizer(Reporting):
         *,
         known: WarmStart | Iterable[Trial] = (),
     ) -> "Optimizer":
-        """The optimizer that these trials, held elsewhere, are the history of: in a study, in a file.
+        """An optimizer for trials that are held elsewhere, for example in a study or a file.
 
         Args:
             space: Where points lie.
@@ -148,7 +148,7 @@ class Optimizer(Reporting):
 
     @refuse_unknown_arguments
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
-        """The next trial to run, or a list of `n` of them: of fewer where there are no more, and at least of one.
+        """The next trial to run; with `n` a list of up to `n` trials, of at least one.
 
         Raises:
             NothingLeftError: Every point has been tried, or none is expected to fit what is left of the budget.
@@ -191,7 +191,7 @@ class Optimizer(Reporting):
 
     @refuse_unknown_arguments
     def enqueue(self, params: Mapping[str, Value]) -> Trial:
-        """Hand out a point of the user's choice as the next trial."""
+        """Make a trial of a point of your choice, which is the next one to run."""
         checked, state = self._space.check(params), self._state
         predicted = None
         if state.cost_is_known and self._space.dimension:
@@ -261,7 +261,7 @@ class Optimizer(Reporting):
     def interrupt(
         self, trial: Trial | int, *, cost: float | None = None, message: str | None = None, charge: float | None = None
     ) -> Trial:
-        """Record that a trial was ended from outside: by Ctrl-C, or because the budget was used up.
+        """Record that a trial was interrupted: by Ctrl-C, say, or because the budget was used up.
 
         It is charged as a failed one is, and it says nothing of its point, which may be tried again.
         """
@@ -292,7 +292,7 @@ class Optimizer(Reporting):
         return self.typical_cost or told
 
     def should_stop(self) -> StopReason | None:
-        """Why to stop now, or None."""
+        """The reason to stop now, or None."""
         return stop_reason(self._state, None) or stop_reason(*self._next())
 
     def _next(self) -> tuple[RunState, Choice]:
@@ -317,17 +317,17 @@ class Optimizer(Reporting):
 
     @property
     def settings(self) -> Settings:
-        """What it was told once and for all, with defaults filled in."""
+        """The settings, with defaults filled in."""
         return self._settings
 
     @property
     def space(self) -> Space:
-        """Where points lie."""
+        """The search space."""
         return self._space
 
     @property
     def direction(self) -> str:
-        """Whether it minimizes or maximizes."""
+        """Either "minimize" or "maximize"."""
         return self._direction
 
     @property
@@ -398,7 +398,7 @@ class Optimizer(Reporting):
 
     @refuse_unknown_arguments
     def predict(self, points: Sequence[Mapping[str, Value]]) -> Prediction:
-        """What is believed of points now: the value they would give, and what they would cost.
+        """Predictions for points: their values, with intervals, and their costs.
 
         Args:
             points: Dicts of parameters.
@@ -413,7 +413,7 @@ class Optimizer(Reporting):
             return predict(snapshot, X.reshape(len(points), self._space.dimension))
 
     def importance(self) -> tuple[Importance, ...]:
-        """How much of what the objective does goes with each parameter that varies, with intervals.
+        """The importance of each parameter that varies, with intervals.
 
         Raises:
             InvalidInputError: No trial has completed yet, or no parameter varies.
@@ -449,7 +449,7 @@ class Optimizer(Reporting):
     # Saving ----------------------------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """All of it as JSON text; functions (known costs) and models of other making must be given again."""
+        """The state as JSON text; functions (known costs) and models of your own must be given again on reading."""
         return self._state.to_json()
 
     @classmethod
@@ -457,7 +457,7 @@ class Optimizer(Reporting):
     def from_json(
         cls, text: str, *, cost: Cost | None = None, policy: Policy | None = None, model: ModelKind | None = None
     ) -> "Optimizer":
-        """The optimizer that `to_json` wrote; it goes on as if it had never stopped.
+        """The optimizer that `to_json` wrote. It continues as if it had never stopped.
 
         Args:
             text: What `to_json` returned.

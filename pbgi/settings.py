@@ -31,7 +31,7 @@ EXAMPLES = {
 @checks_arguments
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Settings:
-    """What an optimizer is told besides its space and direction; checked when made, with defaults filled in.
+    """Settings of an optimizer besides its space and direction; checked when made, with defaults filled in.
 
     The arguments are those of `pbgi.Optimizer`. What depends on the space is left to whoever has one.
 

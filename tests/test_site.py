@@ -61,6 +61,9 @@ def test_formulas_are_drawn(tab, site):
     assert formula["width"] > 20
     assert formula["height"] > 10
     assert "$" not in tab.page.locator("article").inner_text()
+    tab.page.set_viewport_size({"width": 390, "height": 900})
+    cut = "[...document.querySelectorAll('.formula')].filter(box => box.scrollWidth > box.clientWidth + 1).length"
+    assert tab.page.evaluate(cut) == 0  # on a phone
     assert tab.troubles == []
 
 

@@ -218,7 +218,7 @@ class RunState:
     # As JSON ---------------------------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """All of it as JSON text; functions (known costs) and models of other making must be given again."""
+        """The state as JSON text; functions (known costs) and models of your own must be given again on reading."""
         where = {"space": self.space.to_plain(), "direction": self.direction}
         history = History(self.trials).to_plain()
         return json.dumps({"format": FORMAT, **where, **self.settings.to_plain(), "history": history}, allow_nan=False)

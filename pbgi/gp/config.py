@@ -110,7 +110,7 @@ class Hyperparameters:
 @checks_arguments
 @dataclass(frozen=True)
 class GPConfig:
-    """What a Gaussian process is told before it sees data.
+    """Settings of a Gaussian process: kernel, priors, bounds, noise.
 
     The default has the paper's priors, which are tight on length scales; broad ones come out no better. Unlike the
     paper it learns the noise. Its prior is nearly flat in the logarithm (a factor of a thousand less noise costs 0.7

@@ -37,6 +37,8 @@ def standing(subject: Subject) -> list[str]:
 
 def what_to_try(subject: Subject) -> list[str]:
     """What to try next."""
+    if not subject.trials:
+        return ["Start the search: there are no trials yet."]
     looks = (_no_value, _all_equal, _more_budget, _bounds, _failures, _dear_regions, _stale)
     said = [sentence for look in looks for sentence in look(subject)]
     return said or ["Nothing stands out: the best point is inside the space, and no region wastes money or fails."]

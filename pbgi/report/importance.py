@@ -8,7 +8,7 @@ from pbgi.report.subject import Subject
 from pbgi.report.wording import labels, share
 
 IMPORTANCE = "Which parameters matter"
-MOST_PARAMETERS = 20
+MOST_PARAMETERS, MOST_LETTERS = 20, 18
 LEAST_SHOWN = 0.1  # of the axis, so that nothing looks like much
 BAR_HEIGHT, AROUND = 26, 190  # pixels: of a bar; of all that is above and below the bars
 
@@ -34,7 +34,7 @@ def draw_importance(subject: Subject) -> go.Figure:
         raise NothingToShowError("It takes a model, two parameters and values that differ to say which matter.")
     made = figure(IMPORTANCE, x="Share of the variation", height=AROUND + BAR_HEIGHT * len(found))
     made.add_bar(
-        y=labels((each.name for each in found), 24),
+        y=labels((each.name for each in found), MOST_LETTERS),
         x=[each.share for each in found],
         orientation="h",
         marker={"color": faint(BLUE, 0.45), "line_width": 0},
@@ -49,7 +49,7 @@ def draw_importance(subject: Subject) -> go.Figure:
         hoverinfo="text",
         showlegend=False,
     )
-    for name, each in zip(labels((each.name for each in found), 24), found, strict=True):
+    for name, each in zip(labels((each.name for each in found), MOST_LETTERS), found, strict=True):
         made.add_annotation(x=each.high, y=name, text=share(each.share), showarrow=False, xanchor="left", xshift=6)
     made.update_xaxes(range=[0.0, 1.12 * max(LEAST_SHOWN, *(each.high for each in found))], tickformat=".0%", nticks=6)
     made.update_yaxes(autorange="reversed", type="category", showgrid=False)

@@ -29,7 +29,7 @@ from pbgi.report.advice import standing, what_to_try
 from pbgi.report.plots import Plot, drawn_plots
 from pbgi.report.source import Source, subject_of
 from pbgi.report.stopped import last_step
-from pbgi.report.style import WIDE
+from pbgi.report.style import is_wide
 from pbgi.report.subject import Subject
 
 MOST_ROWS, LONG = 2000, 30
@@ -38,7 +38,7 @@ TITLE_HEIGHT = 26  # what is left above a figure is for its tools
 
 
 def write_report(source: Source, path: str | os.PathLike[str], *, unit: str = "", title: str = "") -> Path:
-    """Write a report on a run to an HTML file, which is there entirely or not at all; one that is there is replaced.
+    """Write a report on a run to an HTML file. An existing file is replaced, as a whole or not at all.
 
     Args:
         source: A `pbgi.Result`, a `pbgi.Optimizer` or an Optuna study.
@@ -162,14 +162,13 @@ def _plots(subject: Subject) -> list[tuple[Plot, go.Figure]]:
 def _figure(position: int, plot: Plot, drawn: go.Figure, note: str) -> str:
     """A heading, how to read it, and the data of the figure."""
     how_to_read = f"{plot.how_to_read} {note}".strip()
-    is_wide = (drawn.layout.meta or {}).get(WIDE, False)
     # The page has headings of its own; what the title took is taken off.
     above, height = drawn.layout.margin.t - TITLE_HEIGHT, drawn.layout.height - TITLE_HEIGHT
     drawn.update_layout(title=None, margin_t=above, height=height)
     name = f"figure-{position}"
     return (
         f"<section><h2>{_escaped(plot.title)}</h2><p class=how>{_escaped(how_to_read)}</p>"
-        f'<div class="scroll{" wide" if is_wide else ""}">'
+        f'<div class="scroll{" wide" if is_wide(drawn) else ""}">'
         f'<div class="plot" data-figure="{name}" style="height:{drawn.layout.height}px" role="img" '
         f'aria-label="{_escaped(plot.title)}"></div></div>'
         '<p class="hint">Swipe the figure sideways to see all of it.</p>'

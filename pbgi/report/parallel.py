@@ -13,7 +13,7 @@ from pbgi.display.wording import number
 from pbgi.history import Trial
 from pbgi.parameter import Categorical, levels_of
 from pbgi.report.palette import BLUE, GREEN, GREY, PURPLE, VERMILLION
-from pbgi.report.style import BEHIND, EDGE, WIDE, NothingToShowError, dressed
+from pbgi.report.style import BEHIND, EDGE, NothingToShowError, dressed
 from pbgi.report.subject import Subject
 from pbgi.report.wording import labels
 
@@ -21,8 +21,8 @@ PARALLEL = "All trials: value per cost"
 N_STRENGTHS = 5
 MOST_PARAMETERS, MOST_TICKS = 14, 10
 CROWD = 50  # lines
-# Letters of names that fit beside each other, and on a phone; else they are slanted, over so many pixels.
-UPRIGHT, ON_A_PHONE, SLANTED, MOST_LETTERS = 80, 30, 60, 16
+# So many letters of names fit beside each other; else they are slanted, over so many pixels.
+UPRIGHT, SLANTED, MOST_LETTERS = 80, 60, 16
 
 
 def value_per_cost(subject: Subject) -> dict[int, float]:
@@ -53,7 +53,7 @@ def draw_parallel(subject: Subject) -> go.Figure:
     letters = sum(map(len, labels(names, MOST_LETTERS)))
     slanted = SLANTED if letters > UPRIGHT else 0
     made = dressed(go.Figure(), PARALLEL, 460 + slanted, ticks=slanted)
-    made.update_layout(meta={WIDE: letters > ON_A_PHONE}, xaxis_tickangle=35 if slanted else 0)
+    made.update_xaxes(tickangle=35 if slanted else 0)
     heights = _heights(subject, names, drawn)
     per_cost = value_per_cost(subject)
     crowd = min(1.0, math.sqrt(CROWD / len(drawn)))  # many lines are fainter, so that they can be told apart

@@ -167,7 +167,7 @@ def plot_cost_scale(source: Source, *, unit: str = "") -> go.Figure:
 
 
 def plot_importance(source: Source, *, unit: str = "") -> go.Figure:
-    """How much of what the objective does goes with each parameter."""
+    """The importance of each parameter, as the model believes."""
     return _drawn(IMPORTANCE, source, unit)
 
 

@@ -32,7 +32,7 @@ HEIGHT = 420
 ABOVE, BELOW, GAP = 56, 96, 64  # pixels
 NAMES = 18  # pixels above the panels, for their names
 LEGEND = 58  # pixels below the axes: ticks and a title are in between
-WIDE = "wide"  # noted of a figure that is too wide for a phone: it is moved sideways there
+ON_A_PHONE = 30  # letters of names that fit beside each other there
 
 
 class NothingToShowError(Exception):
@@ -76,7 +76,6 @@ def panels(
         horizontal_spacing=between,
     )
     made.update_annotations(font_size=13)
-    made.update_layout(meta={WIDE: columns > 1})
     return dressed(made, title, round(inside) + ABOVE + BELOW + NAMES, above=ABOVE + NAMES)
 
 
@@ -108,6 +107,13 @@ def dressed(made: go.Figure, title: str, height: int = HEIGHT, *, above: int = A
     made.update_xaxes(**axis, exponentformat="power", showline=True)
     made.update_yaxes(**axis, exponentformat="power", showline=True)
     return made
+
+
+def is_wide(made: go.Figure) -> bool:
+    """Whether a figure is too wide for a phone: it has panels beside each other, or many names below an axis."""
+    axes = list(made.select_xaxes())
+    letters = [sum(map(len, axis.ticktext or ())) for axis in axes if axis.type != "log"]
+    return any(axis.domain and axis.domain[0] > 0.0 for axis in axes) or max(letters, default=0) > ON_A_PHONE
 
 
 def blank(title: str, reason: str) -> go.Figure:

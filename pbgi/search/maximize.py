@@ -58,7 +58,7 @@ class Activity(Protocol):
 
 
 class SearchResult(NamedTuple):
-    """What a search found.
+    """The result of a search.
 
     `x` (d,) is None when every point visited is excluded; its value is then minus infinity. `X_all` (k, d) are the
     distinct points where climbs ended, in falling order of `values_all` (k,) and without excluded ones: local maxima,

@@ -17,7 +17,7 @@ from pbgi.trials.steps import Report, checked_reports, cost_so_far
 
 
 class TrialState(StrEnum):
-    """Where a trial stands."""
+    """The state of a trial."""
 
     RUNNING = "running"
     COMPLETE = "complete"

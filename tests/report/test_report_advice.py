@@ -150,6 +150,10 @@ def test_the_outlook_is_in_the_advice():
     assert f"{subject.outlook.extra[-1]:.4g}" in said
 
 
+def test_before_the_first_trial_there_is_no_best_point_to_speak_of():
+    assert what_to_try(subject_of(ODD["empty"]())) == ["Start the search: there are no trials yet."]
+
+
 def test_nothing_to_say_is_said():
     run = told(pbgi.Optimizer({"x": pbgi.Categorical(["a", "b"])}, seed=0), 2, value=lambda _: 1.0, cost=None)
     assert what_to_try(subject_of(run))

@@ -103,6 +103,7 @@ def test_hostile_names_stay_text(tab, tmp_path):
     drawn = " ".join(words for plot in page.evaluate(MARKS) for words in plot["texts"])
     assert "<img src=x onerror=windo" in drawn  # as signs, not as an image
     assert HOSTILE[2] in drawn
+    assert "%{x} $" in drawn  # no template either
     assert page.title() == HOSTILE[2]
 
 

@@ -17,7 +17,7 @@ import pbgi.report
 from pbgi.report.parallel import value_per_cost
 from pbgi.report.plots import PLOTS
 from pbgi.report.source import subject_of
-from pbgi.report.style import BLUE, GREEN, GREY, PURPLE, VERMILLION, around, log_axis
+from pbgi.report.style import BLUE, GREEN, GREY, PURPLE, VERMILLION, around, is_wide, log_axis
 
 FUNCTIONS = {
     "Best value against cost": pbgi.report.plot_best_value,
@@ -427,8 +427,8 @@ def test_many_parameters_are_slanted_chosen_by_importance_and_moved_sideways_on_
     vars(subject)["importance"] = tuple(pbgi.Importance(name, s, s, s) for name, s in shares.items())
     figure, few = pbgi.report.plot_parallel(subject), pbgi.report.plot_parallel(ODD["maximized"]())
     assert list(figure.layout.xaxis.ticktext) == list(space)[2:]
-    assert figure.layout.meta["wide"]
-    assert not few.layout.meta["wide"]
+    assert is_wide(figure)
+    assert not is_wide(few)
     assert figure.layout.margin.b > few.layout.margin.b  # the legend is below the slanted names
     assert (figure.layout.xaxis.tickangle, few.layout.xaxis.tickangle) == (35, 0)
     plot = next(plot for plot in PLOTS if plot.title == "All trials: value per cost")
@@ -440,3 +440,8 @@ def test_costs_that_are_nearly_equal_have_ticks_too():
     axis = log_axis([1.0, 1.03])
     inside = [tick for tick in axis["tickvals"] if axis["range"][0] <= math.log10(tick) <= axis["range"][1]]
     assert inside == pytest.approx([1.0, 1.01, 1.02, 1.03])
+
+
+def test_panels_beside_each_other_are_too_wide_for_a_phone(run):
+    wide = {title for title, figure in pbgi.report.figures(run).items() if is_wide(figure)}
+    assert wide == {"Where the money went", "Slices of the model through the best point"}
