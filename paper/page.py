@@ -204,9 +204,9 @@ def _near(pairs: Sequence[Comparison], curves: Sequence[CurveSummary]) -> Iterat
         "([compared](paper-tables.md#two-engines))."
     )
     yield _item(
-        "A run is the same to the last digit on the same machine with the same versions. Elsewhere (NumPy 2.5 for 2.4, "
-        "another processor) it begins alike, and last digits grow: after some evaluations other points are tried, and "
-        "a seed may end elsewhere."
+        "A run is the same to the last digit on the same machine with the same versions. Fits and climbs of `pbgi` "
+        "have changed since most of these were done; after that, and elsewhere (NumPy 2.5 for 2.4, another processor), "
+        "a run begins alike, last digits grow, other points are tried, and a seed may end elsewhere."
     )
 
 
