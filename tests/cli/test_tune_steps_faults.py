@@ -94,7 +94,7 @@ def _intermediate(folder):
 
 def test_several_workers_keep_to_one_budget(tmp_path):
     """Nobody decides for a trial of another, and nothing is run twice."""
-    head = "budget = 6.0\nresumable = true\nn_startup_trials = 2\n"
+    head = "budget = 6.0\nparallel = 2\nresumable = true\nn_startup_trials = 2\n"
     body = BODY.split("    if step")[0] + "    time.sleep(0.05)"
     job = job_in(tmp_path, head, ('cost = "cost"\n', ""), body=body)
     workers = [start("tune", job) for _ in range(2)]
