@@ -76,7 +76,7 @@ def main() -> int:
     if arguments.picture:
         from peer_picture import draw
 
-        draw(runs, summary, arguments.picture)
+        draw(summary, arguments.picture)
     return 0
 
 

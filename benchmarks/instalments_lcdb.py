@@ -2,8 +2,8 @@
 
 A box is a learner; its stages are trainings on 1/32, on 1/8 and on all of the data, each begun anew and paid in full.
 Before a data set is seen, the accuracies of all learners at all stages, and the logarithms of their seconds beside a
-line in the logarithm of the size, have a normal distribution taken from the other data sets: means, and covariances
-shrunk by a tenth. Every training that is done conditions both. Net value: accuracy of the best learner trained on all
+line in the logarithm of the size, have a multivariate t distribution learned from the other data sets
+(`lcdb_prior.py`). Every training that is done conditions both. Net value: accuracy of the best learner trained on all
 data, less the exchange rate times all seconds; the regret is to the one training that has the highest net value.
 """
 
@@ -11,74 +11,67 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from lcdb_curves import SHARES, Curves
-from scipy import linalg, stats
+from lcdb_prior import Kind, Normal, fitted, likeliest
+from scipy import stats
 
-from pbgi.arrays import Bools, Floats
+from pbgi.arrays import Bools, Floats, Ints
 from pbgi.index import gittins_index, instalment_index
 
 RATES = (3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 KEPT = (2, 3, 4)  # successive halving keeps one in so many
-SHRUNK = 0.1
-JITTER = 1e-8
+JITTER = 1e-10
 LAST = len(SHARES) - 1
+# Ways to the last stage: first those that leave out nothing that follows, the shortest first.
+PATHS = ((2,), (1, 2), (0, 1, 2), (0, 2))
 
 
-class Normal(NamedTuple):
-    """What is believed of a vector."""
+class Kinds(NamedTuple):
+    """Degrees of freedom and shrinkage of what is believed of accuracies and of seconds."""
 
-    mean: Floats
-    covariance: Floats
-
-    def given(self, where: list[int], values: list[float]) -> "Normal":
-        """What is believed once some of it is known."""
-        if not where:
-            return self
-        factor = linalg.cho_factor(self.covariance[np.ix_(where, where)], lower=True)
-        gain = linalg.cho_solve(factor, self.covariance[where]).T
-        return Normal(
-            self.mean + gain @ (np.array(values) - self.mean[where]),
-            self.covariance - gain @ self.covariance[where],
-        )
+    accuracy: Kind
+    seconds: Kind
 
 
-def normal(samples: Floats) -> Normal:
-    """From samples by dimensions with gaps: covariances over the samples that two dimensions share, shrunk."""
-    mean = np.nanmean(samples, axis=0)
-    known = ~np.isnan(samples)
-    centered = np.where(known, samples - mean, 0.0)
-    covariance = (centered.T @ centered) / np.maximum(known.T.astype(float) @ known, 1.0)
-    variance = np.diag(covariance).copy()
-    covariance *= 1.0 - SHRUNK
-    covariance[np.diag_indices_from(covariance)] = variance
-    values, vectors = np.linalg.eigh(covariance)
-    return Normal(mean, (vectors * np.maximum(values, JITTER)) @ vectors.T)
+def kinds_for(curves: Curves) -> tuple[Kinds, Kinds]:
+    """For data sets of even and of odd numbers: each time the likeliest for those of the other half."""
+    numbers = np.arange(len(curves.datasets))
+    even, odd = (_likeliest_among(curves, numbers[half::2]) for half in (1, 0))
+    return even, odd
+
+
+def _likeliest_among(curves: Curves, some: Ints) -> Kinds:
+    rests = np.log(curves.seconds) - lines_in_size(curves, some)
+    return Kinds(*(likeliest(each[some].reshape(len(some), -1)) for each in (curves.accuracy, rests)))
+
+
+def lines_in_size(curves: Curves, some: Ints) -> Floats:
+    """Log seconds of all data sets as lines in the log of the size, one per learner, fitted to some."""
+    log_sizes, logs = np.log(curves.sizes), np.log(curves.seconds[some])
+    lines = np.empty(curves.seconds.shape)
+    for learner in range(len(curves.learners)):
+        known = ~np.isnan(logs[:, learner])
+        lines[:, learner] = np.polyval(np.polyfit(log_sizes[some][known], logs[:, learner][known], 1), log_sizes)
+    return lines
 
 
 class Task:
     """One data set: what its trainings give and cost, and what is believed before from the others."""
 
-    def __init__(self, curves: Curves, number: int) -> None:
-        others = np.arange(len(curves.datasets)) != number
-        n_learners = len(curves.learners)
+    def __init__(self, curves: Curves, number: int, kinds: Kinds) -> None:
+        others = np.delete(np.arange(len(curves.datasets)), number)
         self.accuracy, self.seconds = curves.accuracy[number], curves.seconds[number]
         self.present: Bools = ~np.isnan(self.accuracy).any(axis=1)
-        self.value_prior = normal(curves.accuracy[others].reshape(-1, n_learners * len(SHARES)))
-        logs, log_sizes = np.log(curves.seconds), np.log(curves.sizes)
-        lines = np.array([self._line(log_sizes[others], logs[others, j]) for j in range(n_learners)])
-        rests = logs - (lines[:, 0, None] + lines[:, 1, None] * log_sizes[:, None, :])
-        self.cost_prior = normal(rests[others].reshape(-1, n_learners * len(SHARES)))
-        self.log_line = (lines[:, 0, None] + lines[:, 1, None] * log_sizes[number]).ravel()
-
-    @staticmethod
-    def _line(log_sizes: Floats, logs: Floats) -> Floats:
-        known = ~np.isnan(logs)
-        slope, intercept = np.polyfit(log_sizes[known], logs[known], 1)
-        return np.array([intercept, slope])
+        lines = lines_in_size(curves, others)
+        rests = np.log(curves.seconds) - lines
+        self.value_prior = fitted(curves.accuracy[others].reshape(len(others), -1), *kinds.accuracy)
+        self.cost_prior = fitted(rests[others].reshape(len(others), -1), *kinds.seconds)
+        self.log_line = lines[number].ravel()
 
     def best_net(self, rate: float) -> float:
         """Of the one training whose net value is highest."""
@@ -107,9 +100,9 @@ class Search:
     def beliefs(self) -> tuple[Normal, Floats]:
         """Of all accuracies; and the expected seconds of all trainings."""
         task = self._task
-        values = task.value_prior.given(self._where, [float(x) for x in task.accuracy.ravel()[self._where]])
+        values = task.value_prior.given(self._where, task.accuracy.ravel()[self._where])
         rest = np.log(task.seconds.ravel()[self._where]) - task.log_line[self._where]
-        costs = task.cost_prior.given(self._where, rest.tolist())
+        costs = task.cost_prior.given(self._where, rest)
         seconds = np.exp(task.log_line + costs.mean + 0.5 * np.diag(costs.covariance))
         return values, seconds.reshape(task.seconds.shape)
 
@@ -121,21 +114,26 @@ class Search:
         index = gittins_index(mean, std, np.log(rate * seconds[:, LAST]))
         return np.where(self.open_, index, -np.inf), mean, std, seconds[:, LAST]
 
-    def instalments(self, rate: float) -> Floats:
-        """Index of each learner with the stages it has left."""
+    def instalments(self, rate: float, *, skip: bool = False) -> tuple[Floats, Ints]:
+        """Index of each learner with the stages it has left, and which is next.
+
+        With `skip` some may be left out: of all ways to the last stage the one of highest index.
+        """
         values, seconds = self.beliefs()
-        index = np.full(len(seconds), -np.inf)
-        for n_left in range(1, len(SHARES) + 1):
-            learners = np.flatnonzero(self.open_ & (LAST - self.done == n_left))
-            if learners.size:
-                left = np.arange(len(SHARES) - n_left, len(SHARES))
-                where = learners[:, None] * len(SHARES) + left
-                # The last row of the Cholesky factor: what each stage adds to what is known of the last one.
-                blocks = values.covariance[where[:, :, None], where[:, None, :]] + JITTER * np.eye(n_left)
-                reveals = np.abs(np.linalg.cholesky(blocks)[:, -1])
-                log_costs = np.log(rate * seconds[learners[:, None], left])
-                index[learners] = instalment_index(values.mean[where[:, -1]], reveals, log_costs)
-        return index
+        index, following = np.full(len(seconds), -np.inf), np.zeros(len(seconds), dtype=np.intp)
+        for path in PATHS if skip else PATHS[: len(SHARES)]:
+            learners = np.flatnonzero(self.open_ & (self.done < path[0] if skip else self.done == path[0] - 1))
+            if not learners.size:
+                continue
+            where = learners[:, None] * len(SHARES) + np.array(path)
+            # The last row of the Cholesky factor: what each stage adds to what is known of the last one.
+            blocks = values.covariance[where[:, :, None], where[:, None, :]] + JITTER * np.eye(len(path))
+            reveals = np.abs(np.linalg.cholesky(blocks)[:, -1])
+            log_costs = np.log(rate * seconds[learners[:, None], list(path)])
+            found = instalment_index(values.mean[where[:, -1]], reveals, log_costs)
+            higher = found > index[learners]
+            index[learners[higher]], following[learners[higher]] = found[higher], path[0]
+        return index, following
 
 
 Outcome = tuple[float, float]  # accuracy and seconds
@@ -152,15 +150,15 @@ def by_index(task: Task, rate: float) -> Outcome:
     return search.best, search.spent
 
 
-def by_instalments(task: Task, rate: float) -> Outcome:
+def by_instalments(task: Task, rate: float, *, skip: bool = False) -> Outcome:
     """The same with instalments: train the learner of highest index one stage further."""
     search = Search(task)
     while search.open_.any():
-        index = search.instalments(rate)
+        index, following = search.instalments(rate, skip=skip)
         if search.best >= index.max():
             break
         learner = int(np.argmax(index))
-        search.train(learner, int(search.done[learner]) + 1)
+        search.train(learner, int(following[learner]))
     return search.best, search.spent
 
 
@@ -223,6 +221,7 @@ def hyperband(task: Task, rng: np.random.Generator, kept: int = 3) -> Outcome:
 
 AT_A_RATE: dict[str, Callable[[Task, float], Outcome]] = {
     "instalments": by_instalments,
+    "instalments, stages may be skipped": partial(by_instalments, skip=True),
     "one payment": by_index,
     "EI per cost, same stop": by_improvement_per_cost,
     "cheapest first, same stop": by_price,
@@ -232,10 +231,10 @@ AT_A_RATE: dict[str, Callable[[Task, float], Outcome]] = {
 Record = dict[str, float | str | int]
 
 
-def outcomes_of(job: tuple[Curves, int]) -> list[Record]:
+def outcomes_of(job: tuple[Curves, int, Kinds]) -> list[Record]:
     """All policies on one data set: a record each."""
-    curves, number = job
-    task, dataset = Task(curves, number), curves.datasets[number]
+    curves, number, kinds = job
+    task, dataset = Task(curves, number, kinds), curves.datasets[number]
     found = [(name, rate, policy(task, rate)) for rate in RATES for name, policy in AT_A_RATE.items()]
     fixed = {"train all": train_all(task), "Hyperband": hyperband(task, np.random.default_rng(dataset))}
     fixed |= {f"successive halving, 1 in {kept}": halving(task, kept) for kept in KEPT}
@@ -257,7 +256,9 @@ def run(curves: Curves, raw: Path, jobs: int) -> None:
     """All data sets that are not in the file yet; a line each."""
     raw.parent.mkdir(parents=True, exist_ok=True)
     done = {record["dataset"] for record in records_in(raw)}
-    todo = [(curves, number) for number, dataset in enumerate(curves.datasets) if dataset not in done]
+    kinds = kinds_for(curves)
+    print(f"degrees of freedom and shrinkage: {kinds}")
+    todo = [(curves, n, kinds[n % 2]) for n, dataset in enumerate(curves.datasets) if dataset not in done]
     with ProcessPoolExecutor(jobs) as pool, raw.open("a") as lines:
         for count, records in enumerate(pool.map(outcomes_of, todo), start=1):
             lines.write(json.dumps(records) + "\n")
@@ -301,7 +302,7 @@ def section(means: Means) -> str:
         if name not in AT_A_RATE:
             one = at[RATES[0]]
             bought.append(_row(name, [f"{one['accuracy']:.4f} in {one['seconds']:.0f} s", *[""] * (len(RATES) - 1)]))
-    header = [_row("", [f"{rate:g}" for rate in RATES]), "|" + "---|" * (len(RATES) + 1)]
+    header = [_row("exchange rate", [f"{rate:g}" for rate in RATES]), "|" + "---|" * (len(RATES) + 1)]
     return "\n".join(["Regret x 1000:", "", *header, *regrets, "", "Accuracy and seconds:", "", *header, *bought])
 
 

@@ -4,41 +4,45 @@ from pathlib import Path
 
 from instalments_lcdb import AT_A_RATE, RATES, Means
 
-COLORS = {  # apart for color-blind readers too
-    "instalments": "#D55E00",
-    "one payment": "#0072B2",
-    "EI per cost, same stop": "#56B4E9",
-    "cheapest first, same stop": "#009E73",
+from pbgi.report import palette
+
+STYLES = {  # color and dashes
+    "instalments": (palette.BLUE, "-"),
+    "one payment": (palette.VERMILLION, "-"),
+    "EI per cost, same stop": (palette.GREEN, "--"),
+    "cheapest first, same stop": (palette.PURPLE, ":"),
 }
 MARKS = {"train all": "s", "Hyperband": "D"}
+# Where names are written, from their mark: some marks are close to each other.
+BESIDE = {"Hyperband": (-6, 5, "right"), "successive halving, 1 in 2": (-6, 5, "right")}
 
 
 def draw_lcdb(means: Means, path: Path) -> None:
     import matplotlib as mpl
+    from matplotlib.figure import Figure
 
     mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, (bought, regret) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
-    for name, at in means.items():
-        if name in AT_A_RATE:
-            color = COLORS[name]
-            points = [at[rate] for rate in RATES]
-            bought.plot([p["seconds"] for p in points], [p["accuracy"] for p in points], "o-", color=color, label=name)
-            regret.plot(RATES, [1000 * p["regret"] for p in points], "o-", color=color, label=name)
-        else:
-            one = at[RATES[0]]
-            bought.plot(one["seconds"], one["accuracy"], MARKS.get(name, "^"), color="#666666")
-            bought.annotate(name, (one["seconds"], one["accuracy"]), xytext=(4, -9), textcoords="offset points", size=7)
-    bought.set(xscale="log", xlabel="mean seconds of training", ylabel="mean accuracy", title="What is bought")
-    regret.set(
-        xscale="log",
-        yscale="log",
-        xlabel="what a second costs, in accuracy",
-        ylabel="net value lost x 1000",
-        title="What is lost to the one best training",
-    )
-    regret.legend(frameon=False)
-    for axes in (bought, regret):
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=130)
+    with mpl.rc_context(palette.MATPLOTLIB):
+        figure = Figure(figsize=(11, 4.4), layout="constrained")
+        bought, regret = figure.subplots(1, 2)
+        for name, at in means.items():
+            if name in AT_A_RATE:
+                color, dashes = STYLES[name]
+                look = {"color": color, "linestyle": dashes, "marker": "o", "markersize": 4}
+                points = [at[rate] for rate in RATES]
+                bought.plot([p["seconds"] for p in points], [p["accuracy"] for p in points], **look)
+                regret.plot(RATES, [1000 * p["regret"] for p in points], **look)
+            else:
+                one = at[RATES[0]]
+                x, y, side = BESIDE.get(name, (6, -3, "left"))
+                bought.plot(one["seconds"], one["accuracy"], MARKS.get(name, "^"), color=palette.GREY)
+                place = (one["seconds"], one["accuracy"])
+                bought.annotate(name, place, xytext=(x, y), textcoords="offset points", size=8, ha=side)
+        bought.set(xscale="log", xlabel="mean seconds of training", ylabel="mean accuracy", title="What is bought")
+        regret.set(
+            xscale="log", yscale="log", xlabel="what a second costs, in accuracy", ylabel="net value lost x 1000"
+        )
+        regret.set_title("What is lost to the one best training")
+        ends = [(1000 * means[name][RATES[-1]]["regret"], name, color) for name, (color, _) in STYLES.items()]
+        palette.label_ends(regret, ends)
+        figure.savefig(path, dpi=110)

@@ -1,9 +1,13 @@
-"""The picture of `bench_peers.py`: regret against money spent on each problem, and seconds per suggestion.
+"""The picture of `bench_peers.py`: regret on each problem, and seconds per suggestion, from `results/peers.json`.
 
-Lines are medians over seeds. Contestants of one package share a color (of a palette that color-blind readers can tell
-apart); the second of them is dashed. Needs matplotlib.
+A line is the median regret over seeds after a quarter, half and all of the budget. Where ten contestants were run,
+those of one package share a color, and the second of them is dashed.
+
+    python benchmarks/peer_picture.py --out docs/images/peers.png
 """
 
+import argparse
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,59 +16,71 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
-from peer_tables import OURS, best_at, of_kind
+from matplotlib.ticker import LogLocator, NullLocator
+from peer_tables import OURS, SHARES
 from peers import PEERS
 
+from pbgi.report import palette
+
 mpl.use("Agg")
+HERE = Path(__file__).parent
 # Color and dashes.
 STYLES = {
-    "pbgi": ("#000000", "-"),
-    "random": ("#999999", ":"),
-    "optuna-tpe": ("#0072B2", "--"),
-    "optuna-gp": ("#0072B2", "-"),
-    "ax": ("#E69F00", "-"),
-    "smac": ("#009E73", "-"),
-    "skopt": ("#D55E00", "-"),
-    "skopt-eips": ("#D55E00", "--"),
-    "neps": ("#CC79A7", "-"),
-    "neps-cost": ("#CC79A7", "--"),
+    "pbgi": (palette.BLUE, "-"),
+    "random": (palette.GREY, ":"),
+    "optuna-tpe": (palette.GREEN, "--"),
+    "optuna-gp": (palette.VERMILLION, "-"),
+    "ax": (palette.ORANGE, "-"),
+    "smac": (palette.SKY, "-"),
+    "skopt": (palette.PURPLE, "-"),
+    "skopt-eips": (palette.PURPLE, "--"),
+    "neps": (palette.INK, "-"),
+    "neps-cost": (palette.INK, "--"),
 }
-GRID = np.linspace(0.05, 1.0, 96)  # shares of the budget
 LEAST = 1e-5  # of random search's regret: what is less is not shown
 
 
-def draw(runs: Sequence[Mapping[str, Any]], summary: Mapping[str, Any], path: Path) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, default=HERE / "results/peers.json", help="of bench_peers.py")
+    parser.add_argument("--out", type=Path, default=HERE.parent / "docs/images/peers.png", help="the picture")
+    arguments = parser.parse_args()
+    draw(json.loads(arguments.json.read_text()), arguments.out)
+
+
+def draw(summary: Mapping[str, Any], path: Path) -> None:
     """Write the PNG."""
-    quality = of_kind(runs, "quality")
-    problems = list(dict.fromkeys(run["problem"] for run in quality))
-    n_columns = (len(problems) + 1) // 2 + 1
-    figure = Figure(figsize=(4.1 * n_columns, 7.0), layout="constrained")
-    axes = figure.subplots(2, n_columns, squeeze=False)
-    places = [axes[k // (n_columns - 1), k % (n_columns - 1)] for k in range(2 * (n_columns - 1))]
-    for place in places[len(problems) :]:
-        place.axis("off")
-    for place, problem in zip(places, problems, strict=False):
-        curves(place, [run for run in quality if run["problem"] == problem], problem)
-    bars(axes[0, -1], summary["seconds"])
-    legend(axes[1, -1], summary["regrets"])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+    problems = list(dict.fromkeys(row["problem"] for row in summary["regrets"]))
+    n_rows = (len(problems) + 2) // 2
+    with mpl.rc_context(palette.MATPLOTLIB):
+        figure = Figure(figsize=(10.4, 3.3 * n_rows), layout="constrained")
+        places = figure.subplots(n_rows, 2, squeeze=False).ravel()
+        for axes, problem in zip(places, problems, strict=False):
+            curves(axes, [row for row in summary["regrets"] if row["problem"] == problem], problem)
+        bars(places[len(problems)], summary["seconds"])
+        for axes in places[len(problems) + 1 :]:
+            axes.axis("off")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=100)
 
 
-def curves(axes: Axes, runs: Sequence[Mapping[str, Any]], problem: str) -> None:
-    ends = {}
-    for peer, (color, dashes) in STYLES.items():
-        mine = [[best_at(run, share) for share in GRID] for run in runs if run["peer"] == peer]
-        if mine:
-            median = np.median(mine, axis=0)
-            ends[peer] = median[-1]
-            width = 2.6 if peer == OURS else 1.4
-            axes.plot(100.0 * GRID, median, dashes, color=color, linewidth=width, drawstyle="steps-post")
-    axes.set(title=problem, xlabel="budget spent, %", ylabel="median regret", yscale="log")
-    if ends.get("random"):
-        axes.set_ylim(bottom=max(0.7 * min(ends.values()), LEAST * ends["random"]))
-    axes.grid(alpha=0.3, which="both", linewidth=0.5)
+def curves(axes: Axes, rows: Sequence[Mapping[str, Any]], problem: str) -> None:
+    """A line per contestant, with its name at its end."""
+    budget = 100.0 * np.array(SHARES)
+    ends = []
+    lowest = LEAST * next((row["median_regret"][-1] for row in rows if row["peer"] == "random"), 0.0)
+    for row in sorted(rows, key=lambda row: list(STYLES).index(row["peer"])):
+        color, dashes = STYLES[row["peer"]]
+        regrets = np.maximum(row["median_regret"], lowest)
+        width = 3.2 if row["peer"] == OURS else 1.8
+        axes.plot(budget, regrets, dashes, color=color, linewidth=width, marker="o", markersize=2.0 * width)
+        ends.append((float(regrets[-1]), PEERS[row["peer"]].title, color))
+    seeds = max(row["seeds"] for row in rows)
+    axes.set(yscale="log", xlim=(22.0, 101.5), xlabel="share of the budget spent", ylabel="median regret")
+    axes.set_title(f"{problem}, {seeds} runs of each")
+    axes.set_xticks(budget, [f"{share:.0%}" for share in SHARES])
+    axes.yaxis.set_minor_locator(NullLocator())
+    palette.label_ends(axes, ends)
 
 
 def bars(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -75,22 +91,20 @@ def bars(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
         medians = [row["peers"].get(peer, {}).get("median", np.nan) for peer in peers]
         places = np.arange(len(peers)) - 0.4 + (k + 0.5) * height
         colors = [STYLES[peer][0] for peer in peers]
-        axes.barh(places, medians, height, color=colors, alpha=0.55 + 0.45 * k)
+        axes.barh(places, medians, 0.92 * height, color=colors, alpha=0.45 + 0.55 * k)
+        for place, median in zip(places, medians, strict=True):
+            size = f"{median:.3f} s (d = {row['d']}, n = {row['n']})"
+            axes.annotate(size, (median, place), xytext=(4, 0), textcoords="offset points", va="center", size=8)
     axes.set_yticks(range(len(peers)), [PEERS[peer].title for peer in peers])
-    sizes = "; ".join(f"d = {row['d']}, n = {row['n']}" for row in rows)
-    axes.set(title="Seconds per suggestion", xscale="log", xlabel=f"processor seconds\n({sizes}: darker)")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))  # within a decade the usual labels overlap
+    axes.set(xscale="log", xlabel="processor seconds")
+    axes.set_title("Time per suggestion, d parameters and n trials")
+    shown = [found["median"] for row in rows for found in row["peers"].values()]
+    axes.set_xlim(0.3 * min(shown), 30.0 * max(shown))  # to the right the words
+    axes.grid(visible=False, axis="y")
+    axes.xaxis.set_major_locator(LogLocator())
     axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.grid(alpha=0.3, axis="x", linewidth=0.5)
+    axes.xaxis.set_minor_locator(NullLocator())
 
 
-def legend(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Names with their number of seeds."""
-    axes.axis("off")
-    for peer, (color, dashes) in STYLES.items():
-        seeds = max((row["seeds"] for row in rows if row["peer"] == peer), default=0)
-        if seeds:
-            width = 2.6 if peer == OURS else 1.4
-            axes.plot([], [], dashes, color=color, linewidth=width, label=f"{PEERS[peer].title} ({seeds} seeds)")
-    axes.legend(loc="center", frameon=False)
+if __name__ == "__main__":
+    main()

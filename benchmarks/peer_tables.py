@@ -208,7 +208,7 @@ def show(summary: Mapping[str, Any]) -> None:
 
 
 def speed_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    header = ["", *(f"d = {row['d']}, n = {row['n']}" for row in rows)]
+    header = ["package", *(f"d = {row['d']}, n = {row['n']}" for row in rows)]
     peers = [peer for peer in PEERS if any(peer in row["peers"] for row in rows)]
     lines = []
     for peer in peers:
@@ -232,7 +232,7 @@ def regret_table(rows: Sequence[Mapping[str, Any]]) -> str:
         mine = [cells.get((peer, problem)) for problem in problems]
         seeds = max(row["seeds"] for row in mine if row is not None)
         lines.append([PEERS[peer].title, str(seeds), *("-" if row is None else regret_cell(row) for row in mine)])
-    return table(["", "seeds", *problems], lines)
+    return table(["package", "seeds", *problems], lines)
 
 
 def regret_cell(row: Mapping[str, Any]) -> str:
@@ -242,7 +242,7 @@ def regret_cell(row: Mapping[str, Any]) -> str:
 def rank_table(group: Mapping[str, Any]) -> str:
     ordered = sorted(group["mean_rank"].items(), key=lambda item: item[1][-1])
     lines = [[PEERS[peer].title, *(f"{rank:.1f}" for rank in mean)] for peer, mean in ordered]
-    return table(["", *(f"{share:.0%} of the budget" for share in SHARES)], lines)
+    return table(["package", *(f"{share:.0%} of the budget" for share in SHARES)], lines)
 
 
 def beside_table(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -258,4 +258,4 @@ def beside_table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def spent_table(rows: Sequence[Mapping[str, Any]]) -> str:
     lines = [[PEERS[row["peer"]].title, f"{row['mean']:.1%}", f"{row['largest']:.1%}"] for row in rows]
-    return table(["", "mean", "largest"], lines)
+    return table(["package", "mean", "largest"], lines)

@@ -72,7 +72,7 @@ def main() -> int:
     parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=[n for n in PROBLEMS if n != "pipeline"])
     parser.add_argument("--seeds", type=int, default=16)
     arguments = parser.parse_args()
-    print(f"| | points | {' | '.join(WAYS)} |\n|{'---|' * (2 + len(WAYS))}")
+    print(f"| problem | points | {' | '.join(WAYS)} |\n|{'---|' * (2 + len(WAYS))}")
     for name in arguments.problems:
         for n in SIZES:
             runs = [densities(name, n, seed) for seed in range(arguments.seeds)]

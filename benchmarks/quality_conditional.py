@@ -87,7 +87,7 @@ def lines(table: Table) -> list[str]:
     """A table in Markdown for each look."""
     printed: list[str] = []
     for i, look in enumerate(LOOKS):
-        printed += ["", f"Median best value after {look} trials", "", f"| | {' | '.join(METHODS)} |"]
+        printed += ["", f"Median best value after {look} trials", "", f"| problem | {' | '.join(METHODS)} |"]
         printed += ["|---" * (1 + len(METHODS)) + "|"]
         for name, row in table.items():
             found = found_at(row, i)

@@ -207,7 +207,7 @@ def end(summary: Mapping[str, Any]) -> list[str]:
         ]
         for row in summary["spent"]
     ]
-    header = ["", "mean", "largest", "runs beyond the budget", "by, in the mean"]
+    header = ["package", "mean", "largest", "runs beyond the budget", "by, in the mean"]
     broken = [f"{PEERS[peer].title} in {sum(counts.values())}" for peer, counts in summary["errors"].items()]
     return [
         "What was spent when a run was over:",

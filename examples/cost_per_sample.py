@@ -12,6 +12,7 @@ import argparse
 import math
 import sys
 from pathlib import Path
+from typing import Any
 
 import pbgi
 
@@ -52,33 +53,41 @@ def explain(result: pbgi.Result, euro_per_point: float) -> None:
 def draw(result: pbgi.Result, path: Path) -> None:
     """The bakes on the map that nobody has, and what they bought."""
     import matplotlib as mpl
+    from matplotlib.figure import Figure
 
-    mpl.use("Agg")
+    from pbgi.report import draw_best_value, palette
+
+    with mpl.rc_context(palette.MATPLOTLIB):
+        figure = Figure(figsize=(11, 4.2), layout="constrained")
+        where, when = figure.subplots(1, 2)
+        draw_bakes(where, result)
+        draw_best_value(when, [result], unit="euro", color=palette.BLUE)
+        when.axvline(result.spent, color=palette.VERMILLION, ls="--")
+        words = {"s": "not worth another bake ", "color": palette.VERMILLION, "ha": "right", "va": "top"}
+        when.text(result.spent, when.get_ylim()[1], **words)
+        when.set(ylabel="least waste so far (%)", title="It stops by itself")
+        figure.savefig(path, dpi=110)
+
+
+def draw_bakes(axes: Any, result: pbgi.Result) -> None:
+    """Every bake on a map of waste."""
     import numpy as np
-    from matplotlib import pyplot as plt
 
-    from pbgi.report import draw_best_value
+    from pbgi.report import palette
 
-    blue, orange = "#0072B2", "#D55E00"  # apart for color-blind readers too
-    figure, (where, when) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     temperatures, minutes = np.linspace(160, 280, 80), np.geomspace(15, 90, 80)
     wasted = [[waste({"temperature": t, "minutes": m}) for t in temperatures] for m in minutes]
-    shades = where.contourf(temperatures, minutes, wasted, levels=12, cmap="Greys", alpha=0.7)
-    figure.colorbar(shades, ax=where, label="waste (%)")
+    shades = axes.contourf(temperatures, minutes, wasted, levels=12, cmap="Greys", alpha=0.7)
+    axes.figure.colorbar(shades, ax=axes, label="waste (%)")
     points = [(t.params["temperature"], t.params["minutes"], t.charged) for t in result.trials]
     x, y, paid = zip(*points, strict=True)
-    where.scatter(x, y, s=[90 * cost for cost in paid], facecolor=blue, edgecolor="white", alpha=0.8)
-    where.plot(result.params["temperature"], result.params["minutes"], "*", color=orange, ms=16, mec="white")
+    axes.scatter(x, y, s=[90 * cost for cost in paid], facecolor=palette.BLUE, edgecolor="white", alpha=0.8)
+    axes.plot(result.params["temperature"], result.params["minutes"], "*", color=palette.VERMILLION, ms=16, mec="white")
     title = f"{result.nfev} bakes; large circles cost more, the star is the best"
-    where.set(xlabel="temperature (C)", ylabel="minutes", yscale="log", title=title)
-    where.set_yticks([15, 30, 60, 90], labels=["15", "30", "60", "90"])
-    where.minorticks_off()
-    draw_best_value(when, [result], unit="euro", color=blue)
-    when.axvline(result.spent, color=orange, ls="--")
-    when.text(result.spent, when.get_ylim()[1], "not worth another bake ", color=orange, ha="right", va="top")
-    when.set(ylabel="least waste so far (%)", title="It stops by itself")
-    when.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=110)
+    axes.set(xlabel="temperature (C)", ylabel="minutes", yscale="log", title=title)
+    axes.set_yticks([15, 30, 60, 90], labels=["15", "30", "60", "90"])
+    axes.minorticks_off()
+    axes.grid(visible=False)
 
 
 def main() -> None:

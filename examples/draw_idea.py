@@ -77,7 +77,7 @@ def draw_box(axes: Axes, place: int, belief: Gaussian, index: float) -> None:
     half = WIDEST * np.exp(-0.5 * ((values - belief.mean) / belief.std) ** 2)
     axes.fill_betweenx(values, place - half, place + half, color=palette.GREY, alpha=0.3, lw=0)
     axes.hlines(index, place - 0.4, place + 0.3, color=palette.GREEN, lw=3, zorder=3)
-    axes.text(place + 0.32, index, f"{index:.0f}", color=palette.GREEN, va="center")
+    axes.text(place + 0.32, index + 0.4, f"{index:.0f}", color=palette.GREEN, va="top")
 
 
 if __name__ == "__main__":

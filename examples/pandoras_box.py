@@ -89,7 +89,7 @@ def draw(budgets: np.ndarray, solutions: list[Solution], path: Path) -> None:
         spend.plot(budgets, budgets, color=palette.GREY, ls=":", lw=1.5)
         spend.plot(budgets, [s.spend for s in solutions], color=palette.BLUE)
         spend.set(xlabel="budget (euro)", ylabel="euro", xlim=(0, budgets[-1]), ylim=(0, budgets[-1]))
-        spend.set_title("Spent to the last euro, until more is pointless")
+        spend.set_title("How much of it is spent")
         ends = [
             (budgets[-1], "the whole\nbudget", palette.GREY),
             (solutions[-1].spend, "expected\nspend", palette.BLUE),

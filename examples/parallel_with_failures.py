@@ -109,29 +109,33 @@ def tell_the_end(optimizer: pbgi.Optimizer, reason: pbgi.StopReason) -> None:
 def draw(optimizer: pbgi.Optimizer, ends: dict[int, float], killed: float | None, path: Path) -> None:
     """Who worked when: a bar per trial, in the first row that is free."""
     import matplotlib as mpl
+    from matplotlib.figure import Figure
 
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
+    from pbgi.report import palette
 
-    blue, orange, black = "#0072B2", "#D55E00", "#222222"  # apart for color-blind readers too
-    figure, ax = plt.subplots(figsize=(11, 3.2), layout="constrained")
-    spans = sorted((ends[t.number] - t.charged, ends[t.number], t) for t in optimizer.trials if t.number in ends)
-    zero, free_at = spans[0][0], []
-    for start, end, trial in spans:
-        row = next((k for k, free in enumerate(free_at) if free <= start + 0.003), len(free_at))
-        free_at[row : row + 1] = [end]
-        failed = trial.state is pbgi.TrialState.FAILED
-        label = {"color": orange if failed else blue, "edgecolor": "white", "hatch": "//" if failed else ""}
-        ax.barh(row, end - start, left=start - zero, **label)
-        if trial == optimizer.best:
-            ax.plot((start + end) / 2 - zero, row, "*", color="white", mec=black, ms=14)
-    if killed is not None:
-        ax.axvline(killed - zero, color=black, ls="--")
-        ax.text(killed - zero, len(free_at) - 0.4, " killed, and started again", color=black, va="bottom")
-    ax.set(xlabel="seconds on the clock", yticks=range(len(free_at)), ylabel="worker", ylim=(-0.6, len(free_at)))
-    ax.set_title("Trials: hatched ones failed, the star is the best", loc="left")
-    ax.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=110)
+    with mpl.rc_context(palette.MATPLOTLIB | {"axes.grid": False}):
+        figure = Figure(figsize=(11, 3.2), layout="constrained")
+        ax = figure.subplots()
+        spans = sorted((ends[t.number] - t.charged, ends[t.number], t) for t in optimizer.trials if t.number in ends)
+        zero, free_at = spans[0][0], []
+        for start, end, trial in spans:
+            row = next((k for k, free in enumerate(free_at) if free <= start + 0.003), len(free_at))
+            free_at[row : row + 1] = [end]
+            failed = trial.state is pbgi.TrialState.FAILED
+            label = {
+                "color": palette.VERMILLION if failed else palette.BLUE,
+                "edgecolor": "white",
+                "hatch": "//" if failed else "",
+            }
+            ax.barh(row, end - start, left=start - zero, **label)
+            if trial == optimizer.best:
+                ax.plot((start + end) / 2 - zero, row, "*", color="white", mec=palette.INK, ms=14)
+        if killed is not None:
+            ax.axvline(killed - zero, color=palette.INK, ls="--")
+            ax.text(killed - zero, len(free_at) - 0.4, " killed, and started again", color=palette.INK, va="bottom")
+        ax.set(xlabel="seconds on the clock", yticks=range(len(free_at)), ylabel="worker", ylim=(-0.6, len(free_at)))
+        ax.set_title("Trials: hatched ones failed, the star is the best")
+        figure.savefig(path, dpi=110)
 
 
 def main() -> None:

@@ -9,10 +9,12 @@ have ruled out.
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from pbgi.pandora import Box, Gaussian, StagedBox, solve
+from pbgi.report import palette
 
 STAGES = ["sketch", "model", "prototype"]
 COSTS = np.array([1.0, 5.0, 30.0])
@@ -51,12 +53,28 @@ def tell(seed: int) -> None:
 def draw(path: Path) -> None:
     """One design seen from a sure value: what it may become, and where it is given up; then what budgets buy."""
     import matplotlib as mpl
+    from matplotlib.figure import Figure
 
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
+    with mpl.rc_context(palette.MATPLOTLIB):
+        figure = Figure(figsize=(11, 4.2), layout="constrained")
+        paths, buys = figure.subplots(1, 2)
+        draw_paths(paths)
+        budgets = np.linspace(40.0, 200.0, 9)
+        ends = []
+        for boxes, name, color in (
+            (staged(), "stage by stage", palette.BLUE),
+            (at_once(), "all at once", palette.VERMILLION),
+        ):
+            values = [solve(boxes, budget=float(b)).value for b in budgets]
+            buys.plot(budgets, values, color=color)
+            ends.append((values[-1], name, color))
+        buys.set(xlabel="budget", ylabel="expected value of the best design", title="What a budget buys")
+        palette.label_ends(buys, ends)
+        figure.savefig(path, dpi=110)
 
-    blue, orange, grey = "#0072B2", "#D55E00", "#999999"  # apart for color-blind readers too
-    figure, (paths, buys) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+
+def draw_paths(axes: Any) -> None:
+    """Sixty times the same design, as its stages are paid."""
     design, kept = len(MEANS) - 1, 25.0
     # What a design must be expected to be worth to go on beside a sure value: that, less what the stages left add.
     bounds = [
@@ -68,24 +86,17 @@ def draw(path: Path) -> None:
         mean = MEANS[design] + np.concatenate([[0.0], np.cumsum(STDS[design] * rng.standard_normal(3))])
         given_up = np.flatnonzero(mean[:3] < bounds)
         end = int(given_up[0]) if given_up.size else 3
-        color = blue if end == 3 else grey
-        paths.plot(stages[: end + 1], mean[: end + 1], color=color, lw=1.2 if end == 3 else 0.8)
-        paths.plot(stages[end], mean[end], "o" if end == 3 else "x", color=color, ms=4)
-    paths.plot(stages[:3], bounds, "v-", color=orange, label="below: given up")
-    paths.axhline(kept, color="black", ls=":", lw=1, label="in hand")
-    paths.set_xticks(
+        color = palette.BLUE if end == 3 else palette.GREY
+        axes.plot(stages[: end + 1], mean[: end + 1], color=color, lw=1.2 if end == 3 else 0.8)
+        axes.plot(stages[end], mean[end], "o" if end == 3 else "x", color=color, ms=4)
+    axes.plot(stages[:3], bounds, "v-", color=palette.VERMILLION)
+    axes.axhline(kept, color=palette.INK, ls=":", lw=1)
+    axes.text(3.1, 6.0, "a design that is expected\nto be below is given up", color=palette.VERMILLION, ha="right")
+    axes.text(3.1, kept - 0.6, "in hand", va="top", ha="right")
+    axes.set_xticks(
         stages, ["nothing yet", *(f"{name}\nfor {cost:.0f}" for name, cost in zip(STAGES, COSTS, strict=True))]
     )
-    paths.set(xlabel="paid for this design", ylabel="expected value", title="Few designs are paid to the end")
-    paths.legend(frameon=False, loc="lower right")
-    budgets = np.linspace(40.0, 200.0, 9)
-    for boxes, name, color in ((staged(), "stage by stage", orange), (at_once(), "all at once", blue)):
-        buys.plot(budgets, [solve(boxes, budget=float(b)).value for b in budgets], color=color, lw=2, label=name)
-    buys.set(xlabel="budget", ylabel="expected value of the best design", title="What a budget buys")
-    buys.legend(frameon=False, loc="lower right")
-    for axes in (paths, buys):
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=130)
+    axes.set(xlabel="paid for this design", ylabel="expected value", title="Few designs are paid to the end")
 
 
 def main() -> None:

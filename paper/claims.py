@@ -18,6 +18,7 @@ from paper.figure_names import (
     HARD_FOR_EIPC,
     KERNELS,
     LOG_SCALING,
+    ROBOT_PUSHING,
     SYNTHETIC,
     TIMING_FIGURE,
 )
@@ -60,8 +61,7 @@ def _example(evidence: Evidence, problem: str, rival: str, claim: str, figure: s
         if rival not in own or "PBGI" not in own:
             return None
         answers.append(loss(own[rival]) > FAR * loss(own["PBGI"]))
-        numbers = f"{rival} {told(own[rival])}, PBGI {told(own['PBGI'])}"
-        parts.append(f"{variant.replace('_', ' ')} {numbers} ({own[rival].n_seeds} seeds)")
+        parts.append(f"{variant.replace('_', ' ')} {rival} {told(own[rival])}, PBGI {told(own['PBGI'])}")
     return Finding(claim, _verdict(answers), "; ".join(parts), figure)
 
 
@@ -86,8 +86,8 @@ def _counted(evidence: Evidence, panels: list[Panel], claim: str, figure: str) -
         return None
     n_yes = sum(known.values())
     ahead = [panel for panel in known if evidence.leads(panel) in PBGI_POLICIES]
-    found = f"the better of both ends within 15 % of the best rival, or ahead, on {n_yes} of {len(known)} panels"
-    return Finding(claim, _verdict(list(known.values())), f"{found}; it leads on {len(ahead)}", figure)
+    found = f"the better of both matches the best rival, or is ahead, on {n_yes} of {len(known)} panels"
+    return Finding(claim, _verdict(list(known.values())), f"{found}, and leads on {len(ahead)}", figure)
 
 
 def _bayesian_regret(evidence: Evidence) -> Finding | None:
@@ -157,7 +157,7 @@ def _pushing(evidence: Evidence) -> Finding | None:
             answers.append(leads in ("LogEI", "LogEIPC", "LogEICC"))
             parts.append(f"{'known' if cost == 'varying' else cost} {leads}")
     claim = "On Robot Pushing the variants of LogEI are best"
-    return Finding(claim, _verdict(answers), f"best here: {', '.join(parts)}", EMPIRICAL) if answers else None
+    return Finding(claim, _verdict(answers), f"best here: {', '.join(parts)}", ROBOT_PUSHING) if answers else None
 
 
 # Studies ----------------------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def _cost_scale(evidence: Evidence) -> Finding | None:
         return None
     early = len(large.grid) // 5
     answers = [loss(large, early) < loss(small, early), loss(small) < loss(large)]
-    found = f"lambda = 0.01 and 1e-5: after a fifth of the budget {large.step.median[early]:.2f} and "
+    found = f"0.01 and 1e-5 after a fifth of the budget {large.step.median[early]:.2f} and "
     found += f"{small.step.median[early]:.2f}, at its end {told(large)} and {told(small)} ({large.n_seeds} seeds)"
     return Finding("A large lambda gains early, a small one late", _verdict(answers), found, COST_SCALE)
 

@@ -56,12 +56,6 @@ class Comparison:
         return bool(self.theirs.q25[-1] <= self.ours.linear.median[-1] <= self.theirs.q75[-1])
 
     @property
-    def share_inside(self) -> float:
-        """The share of grid points, after the start, where our median lies within the published quartiles."""
-        median = self.ours.linear.median
-        return float(np.mean(((self.theirs.q25 <= median) & (median <= self.theirs.q75))[1:]))
-
-    @property
     def off(self) -> bool:
         """Whether the ratio is beyond the factor, either way."""
         return not 1.0 / FACTOR <= self.ratio <= FACTOR
@@ -75,14 +69,7 @@ class Comparison:
     @property
     def better(self) -> bool:
         """Whether our final median is the better one."""
-        return self._is_better_than(self.theirs.median)
-
-    def is_better_than(self, other: "Comparison") -> bool:
-        """Whether our final median is better than that of another curve of ours."""
-        return self._is_better_than(other.ours.linear.median)
-
-    def _is_better_than(self, median: Floats) -> bool:
-        difference = self.ours.linear.median[-1] - median[-1]
+        difference = self.ours.linear.median[-1] - self.theirs.median[-1]
         return bool(difference > 0) if self.theirs.quantity == "best" else bool(difference < 0)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper.figure_panel import BLUE, GREY, ORANGE, Results, draw_panel, in_order, new_figure, tidy
+from paper.figure_panel import BLUE, GREY, ORANGE, Results, draw_panel, in_order, legend, new_figure, tidy
 from paper.reference import Panel
 from paper.summary import VARIANTS
 from pbgi.arrays import Floats
@@ -38,13 +38,12 @@ def example_figure(results: Results, name: str) -> Figure:
     _finish(prior, "prior: standard deviation and a draw", "z", "value")
     _finish(cost, "cost", "z", "cost")
     cost.set_ylim(bottom=0.0)
-    panel = example_panel(name)
+    panel, policies = example_panel(name), in_order({RIVALS[name], "PBGI"})
     for axes, variant in zip(regrets, VARIANTS, strict=True):
         own = replace(results, curves=[c for c in results.curves if c.variant == variant], variant=variant)
-        drawn = draw_panel(axes, own, panel, policies=in_order({RIVALS[name], "PBGI"}))
+        draw_panel(axes, own, panel, policies=policies)
         axes.set_title(variant.replace("_", " "), fontsize=10, loc="left")
-        if drawn:
-            axes.legend(frameon=False, fontsize=8, loc="best")
+    legend(figure, policies)
     return figure
 
 
@@ -57,7 +56,7 @@ def _draw_prior(axes: Axes, z: Floats, amplitude: Bump) -> None:
 
 
 def _finish(axes: Axes, title: str, x: str, y: str) -> None:
-    axes.set_title(title, fontsize=10)
+    axes.set_title(title, fontsize=10, loc="left")
     axes.set_xlabel(x, fontsize=9)
     axes.set_ylabel(y, fontsize=9)
     tidy(axes)

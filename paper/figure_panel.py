@@ -16,7 +16,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from paper.curves import Band, Form
 from paper.reference import GP_NAME, Panel, PublishedCurve, Quantity, parameters, published
-from paper.summary import CurveSummary, best_of_panel
+from paper.summary import CurveSummary, best_of_panel, seeds_of
 from pbgi.arrays import Floats
 
 Statistic = Literal["median", "mean"]
@@ -99,16 +99,14 @@ def _parameter_key(policy: str) -> tuple[str, list[float], str]:
     return base, list(values.values()), policy
 
 
-def draw_curve(axes: Axes, curve: CurveSummary, bands: tuple[Floats, Floats, Floats], look: Look, label: str) -> None:
+def draw_curve(
+    axes: Axes, curve: CurveSummary, x: Floats, bands: tuple[Floats, Floats, Floats], look: Look, label: str
+) -> None:
     """One of our curves: a line with a band around it; of one or two runs a dotted line, for it is no median."""
+    middle, low, high = bands
     if curve.is_points:
-        axes.plot(curve.grid, bands[0], color=look.color, ls=DOTS, lw=1.4, label=label)
-    else:
-        draw_band(axes, curve.grid, *bands, look, label)
-
-
-def draw_band(axes: Axes, x: Floats, middle: Floats, low: Floats, high: Floats, look: Look, label: str) -> None:
-    """A solid line and a band around it."""
+        axes.plot(x, middle, color=look.color, ls=DOTS, lw=1.4, label=label)
+        return
     axes.fill_between(x, low, high, color=look.color, alpha=0.13, lw=0)
     axes.plot(x, middle, color=look.color, marker=look.marker, ms=4, markevery=(2, 6), lw=1.6, label=label)
 
@@ -143,28 +141,20 @@ def draw_panel(
             draw_published(axes, theirs[name].grid, theirs[name].median, looks[name], name)
         if name in ours:
             curve = ours[name]
-            draw_curve(axes, curve, three(results.band(curve), statistic), looks[name], name)
+            draw_curve(axes, curve, curve.grid, three(results.band(curve), statistic), looks[name], name)
     shown: list[CurveSummary | PublishedCurve] = [*ours.values(), *published(panel).values()]
     label_axes(axes, panel, shown[0].quantity if shown else "regret", statistic)
     name_seeds(axes, [ours[name] for name in names if name in ours])
-    if not any(name in ours for name in names):
-        axes.text(0.5, 0.5, "not run yet", transform=axes.transAxes, ha="center", color=GREY, style="italic")
+    if not names:
+        axes.set_axis_off()
     return names
 
 
 def name_seeds(axes: Axes, curves: Sequence[CurveSummary]) -> None:
-    """Say in the corner over how many seeds the curves are."""
-    counts = sorted({curve.n_seeds for curve in curves})
-    if counts:
-        text = f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
-        place: dict[str, Any] = {
-            "xycoords": "axes fraction",
-            "ha": "right",
-            "va": "bottom",
-            "fontsize": 7,
-            "color": DARK,
-        }
-        axes.annotate(text, (1.0, 1.0), xytext=(0, 1), textcoords="offset points", **place)
+    """Say in the corner over how many seeds the curves are, or that there are none."""
+    place: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "va": "bottom", "fontsize": 7, "color": DARK}
+    text = seeds_of(curves) if curves else "not run yet"
+    axes.annotate(text, (1.0, 1.0), xytext=(0, 1), textcoords="offset points", **place)
 
 
 def three(band: Band, statistic: Statistic) -> tuple[Floats, Floats, Floats]:
@@ -175,12 +165,20 @@ def three(band: Band, statistic: Statistic) -> tuple[Floats, Floats, Floats]:
 
 
 def title_of(panel: Panel) -> str:
-    """A panel's heading; draws from a prior are told apart by kernel and length scale, pushes by what is known."""
+    """A panel's heading."""
+    return f"{problem_of(panel)}, {size_of(panel)}"
+
+
+def problem_of(panel: Panel) -> str:
+    """The problem of a panel; draws from a prior are told apart by kernel and length scale."""
     gp = GP_NAME.fullmatch(panel.problem)
-    kernel = gp["kernel"].replace("squared exponential", "squared exp.") if gp else ""
-    name = f"{kernel}, κ = {gp['length_scale']}" if gp else panel.problem
+    return f"{gp['kernel']}, κ = {gp['length_scale']}" if gp else panel.problem
+
+
+def size_of(panel: Panel) -> str:
+    """The dimension of a panel, and of pushes what is known."""
     cost = {"varying": " (known)", "unknown": " (unknown)"}.get(panel.cost, "")
-    return f"{name}, d = {panel.dim}{cost if panel.problem == 'Robot Pushing' else ''}"
+    return f"d = {panel.dim}{cost if panel.problem == 'Robot Pushing' else ''}"
 
 
 def label_axes(axes: Axes, panel: Panel, quantity: Quantity, statistic: Statistic) -> None:
@@ -225,15 +223,21 @@ def tidy(axes: Axes) -> None:
 
 
 def legend(figure: FigureBase, policies: Sequence[str], *, with_published: bool = True) -> None:
-    """One legend to the right of a figure: the policies, and what solid and dashed mean."""
+    """One legend to the right of a figure: the policies, and what solid, dashed and dotted mean."""
     looks = looks_of(policies)
     handles = [Line2D([], [], color=looks[p].color, marker=looks[p].marker, ms=4, lw=1.6, label=p) for p in policies]
-    if with_published:
-        handles.append(Line2D([], [], color="none", label=" "))
-        handles.append(Line2D([], [], color=DARK, lw=1.6, label="here"))
-        handles.append(Line2D([], [], color=DARK, lw=0.9, ls=DASHES, label="published"))
-        handles.append(Line2D([], [], color=DARK, lw=1.4, ls=DOTS, label="1 or 2 seeds"))
+    explained = lines_explained() if with_published else lines_explained()[-1:]
+    handles += [Line2D([], [], color="none", label=" "), *explained]
     figure.legend(handles=handles, loc="outside right upper", frameon=False, fontsize=8)
+
+
+def lines_explained() -> list[Line2D]:
+    """What solid, dashed and dotted mean, as entries of a legend."""
+    return [
+        Line2D([], [], color=DARK, lw=1.6, label="here"),
+        Line2D([], [], color=DARK, lw=0.9, ls=DASHES, label="published"),
+        Line2D([], [], color=DARK, lw=1.4, ls=DOTS, label="1 or 2 seeds"),
+    ]
 
 
 def new_figure(n_rows: int, n_columns: int, *, width: float = 3.6, height: float = 2.9) -> Figure:

@@ -8,7 +8,17 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from paper.figure_panel import Results, Statistic, draw_panel, in_order, legend, new_figure, rows_of
+from paper.figure_panel import (
+    Results,
+    Statistic,
+    draw_panel,
+    in_order,
+    legend,
+    new_figure,
+    problem_of,
+    rows_of,
+    size_of,
+)
 from paper.reference import Panel, gp_problem, published
 
 Grid = tuple[tuple[Panel, ...], ...]
@@ -66,6 +76,9 @@ def regret_figure(results: Results, grid: Grid, *, statistic: Statistic = "media
         row = part.subplots(1, len(panels), squeeze=False)[0]
         for axes, panel in zip(row, panels, strict=True):
             drawn |= set(draw_panel(axes, results, panel, statistic=statistic))
+        if is_of_one_problem(panels):  # which the name of the row says
+            for axes, panel in zip(row, panels, strict=True):
+                axes.set_title(size_of(panel), fontsize=10, loc="left")
         for axes in row[1:]:  # the panels of a row plot the same quantity
             axes.set_ylabel("")
         shows_published = statistic == "median" and any(published(panel) for panel in panels)
@@ -75,8 +88,14 @@ def regret_figure(results: Results, grid: Grid, *, statistic: Statistic = "media
 
 
 def row_name(panels: Sequence[Panel]) -> str:
-    """What the panels of a row have in common: their cost."""
-    return "Uniform cost" if all(panel.cost == "uniform" for panel in panels) else "Varying cost"
+    """What the panels of a row have in common: whether their cost is uniform, and the problem if it is one."""
+    cost = "uniform cost" if all(panel.cost == "uniform" for panel in panels) else "varying cost"
+    return f"{problem_of(panels[0])}, {cost}" if is_of_one_problem(panels) else cost.capitalize()
+
+
+def is_of_one_problem(panels: Sequence[Panel]) -> bool:
+    """Whether the panels of a row show the same problem."""
+    return len({panel.problem for panel in panels}) == 1
 
 
 def without_empty(grid: Grid, results: Results) -> Grid:

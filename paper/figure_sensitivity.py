@@ -6,7 +6,7 @@ The curves of a study share a panel with the main experiment and are told apart 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 from paper.figure_panel import (
     OTHER_LOOKS,
     Results,
-    draw_band,
     draw_curve,
     draw_published,
     label_axes,
+    lines_explained,
     log_scale,
     name_seeds,
     new_figure,
@@ -69,8 +69,13 @@ def _studies(results: Results, base: str, varied: str, fixed: dict[str, float], 
 
 
 def cost_scale_studies(results: Results) -> list[Study]:
-    """PBGI with several cost scales."""
-    return _studies(results, "PBGI", "lambda", {}, "PBGI")
+    """PBGI with several cost scales, and PBGI-D beside them."""
+    found = _studies(results, "PBGI", "lambda", {}, "PBGI")
+    decayed = {f"PBGI-D, lambda_0 = {LAMBDA_0:g}, beta = {BETA:g}": "PBGI-D"}
+    return [
+        replace(study, labels=study.labels | decayed) if set(decayed) <= set(results.panel(study.panel)) else study
+        for study in found
+    ]
 
 
 def decay_studies(results: Results) -> list[Study]:
@@ -95,13 +100,14 @@ def draw_study(axes: Axes, results: Results, study: Study) -> None:
     ours, theirs = results.panel(study.panel), published(study.panel)
     for look, (policy, label) in zip(OTHER_LOOKS, study.labels.items(), strict=False):
         curve = ours[policy]
-        draw_curve(axes, curve, three(results.band(curve), "median"), look, label)
+        draw_curve(axes, curve, curve.grid, three(results.band(curve), "median"), look, label)
         if policy in theirs:
             draw_published(axes, theirs[policy].grid, theirs[policy].median, look, "_" + label)
     label_axes(axes, study.panel, "regret", "median")
     axes.set_title(study.title, fontsize=10, loc="left")
     name_seeds(axes, [ours[policy] for policy in study.labels])
-    axes.legend(frameon=False, fontsize=8, loc="upper right")
+    handles = axes.get_legend_handles_labels()[0] + lines_explained()
+    axes.legend(handles=handles, frameon=False, fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def draw_rates(axes: Axes, results: Results, study: Study) -> None:
@@ -110,8 +116,7 @@ def draw_rates(axes: Axes, results: Results, study: Study) -> None:
     for look, (policy, label) in zip(OTHER_LOOKS, study.labels.items(), strict=False):
         curve = ours[policy]
         if curve.rates is not None:
-            band = curve.rates
-            draw_band(axes, curve.iterations, band.median, band.q25, band.q75, look, label)
+            draw_curve(axes, curve, curve.iterations, three(curve.rates, "median"), look, label)
             draw_published(axes, theirs[policy].grid, theirs[policy].median, look, "_" + label)
     axes.set_title(study.title, fontsize=10, loc="left")
     axes.set_xlabel("evaluations", fontsize=9)

@@ -4,14 +4,17 @@ from matplotlib.figure import Figure
 
 from paper.figure_panel import (
     Results,
-    draw_band,
+    draw_curve,
     draw_published,
     in_order,
     legend,
     log_scale,
     looks_of,
+    name_seeds,
     new_figure,
+    three,
     tidy,
+    title_of,
 )
 from paper.reference import Panel, published_seconds
 from paper.results import TIMING
@@ -31,10 +34,10 @@ def timing_figure(results: Results) -> Figure:
             draw_published(axes, theirs[policy].grid, theirs[policy].median, looks[policy], policy)
             curve = ours.get(policy)
             if curve is not None and curve.seconds is not None:
-                band = curve.seconds
-                draw_band(axes, curve.iterations, band.median, band.q25, band.q75, looks[policy], policy)
+                draw_curve(axes, curve, curve.iterations, three(curve.seconds, "median"), looks[policy], policy)
         drawn |= set(theirs)
-        axes.set_title(f"{panel.problem}, d = {panel.dim}", fontsize=10)
+        axes.set_title(title_of(panel), fontsize=10, loc="left")
+        name_seeds(axes, [ours[policy] for policy in theirs if policy in ours and ours[policy].seconds is not None])
         axes.set_xlabel("iteration", fontsize=9)
         tidy(axes)
     log_scale(*figure.axes)

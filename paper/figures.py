@@ -17,6 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
+from paper import figure_names as names
 from paper.figure_examples import example_figure
 from paper.figure_panel import Results, Statistic
 from paper.figure_regret import (
@@ -56,16 +57,12 @@ class PaperFigure:
     Attributes:
         name: Of the file.
         label: In the paper's source, without "fig:".
-        title: A heading.
-        caption: What there is to see.
         draw: Makes it.
         ready: Whether there is anything to draw.
     """
 
     name: str
     label: str
-    title: str
-    caption: str
     draw: Callable[[Results], Figure]
     ready: Callable[[Results], bool] = lambda results: True  # noqa: ARG005 (needs no results)
 
@@ -73,126 +70,37 @@ class PaperFigure:
 MAIN_PANELS = {panel for grid in (BAYESIAN_REGRET, SYNTHETIC_PANELS, EMPIRICAL_PANELS) for row in grid for panel in row}
 
 
-def _regret(
-    name: str, label: str, title: str, caption: str, grid: Grid, statistic: Statistic = "median"
-) -> PaperFigure:
+def _regret(name: str, label: str, grid: Grid, statistic: Statistic = "median") -> PaperFigure:
     panels = [panel for row in grid for panel in row]
     # A figure of the appendix repeats panels of a main one; without others it has nothing of its own to show.
     panels = [panel for panel in panels if panel not in MAIN_PANELS] or panels
-    return PaperFigure(
-        name, label, title, caption, partial(regret_figure, grid=grid, statistic=statistic), lambda r: r.some(panels)
-    )
+    return PaperFigure(name, label, partial(regret_figure, grid=grid, statistic=statistic), lambda r: r.some(panels))
 
-
-CURVES = "Medians and quartiles over seeds; dashed: the published medians; dotted: one or two seeds."
-MEANS = "Means and two standard errors."
 
 FIGURES: tuple[PaperFigure, ...] = (
-    PaperFigure(
-        "boxes", "boxes", "The key idea", "Boxes have an index each; so have the points of a posterior.", boxes_figure
-    ),
-    PaperFigure(
-        "hard_for_eipc",
-        "EIPC_stuck",
-        "Where improvement per cost fails",
-        "The one place worth a look costs a hundred times as much as the others.",
-        partial(example_figure, name="hard_for_eipc"),
-    ),
-    PaperFigure(
-        "contour",
-        "contour",
-        "EI and the index over mean and spread",
-        "Lighter is higher. A small λ values spread more; a large one resembles EI.",
-        contour_figure,
-    ),
-    PaperFigure(
-        "cost_scale",
-        "contour",
-        "Sensitivity to λ",
-        "Large λ gains early, small λ late. Medians and quartiles.",
-        cost_scale_figure,
-        lambda results: bool(cost_scale_studies(results)),
-    ),
-    _regret("bayesian_regret", "bayesian_regret", "Bayesian regret", CURVES, BAYESIAN_REGRET),
-    _regret("synthetic", "synthetic", "Synthetic problems", CURVES, SYNTHETIC_PANELS),
-    _regret("empirical", "empirical", "Empirical problems", CURVES, EMPIRICAL_PANELS),
-    PaperFigure(
-        "surfaces",
-        "synthetics_illustration",
-        "The synthetic problems in two dimensions",
-        "Below: maps with lines of equal cost; a star where the function is least.",
-        surfaces_figure,
-    ),
-    PaperFigure(
-        "shapes",
-        "PBGI_behavior",
-        "EI and the index on one posterior",
-        "Dots: the points each would evaluate next.",
-        shapes_figure,
-    ),
-    PaperFigure(
-        "hard_for_ei",
-        "EI_stuck",
-        "Where improvement fails",
-        "Everywhere is nearly as good as the expensive middle.",
-        partial(example_figure, name="hard_for_ei"),
-    ),
-    PaperFigure(
-        "log_scaling",
-        "impact_of_log",
-        "Logarithm and stability",
-        "Expected improvement with and without its logarithm and stable digits. Medians and quartiles.",
-        log_scaling_figure,
-        lambda results: bool(log_scaling_studies(results)),
-    ),
-    PaperFigure(
-        "timing",
-        "timing",
-        "Time per suggestion",
-        "CPU seconds, fit and search included; dashed: the published medians, on another machine.",
-        timing_figure,
-        lambda results: results.some(TIMING_PANELS),
-    ),
-    PaperFigure(
-        "decay",
-        "pbgi_decay_hyperparameters",
-        "Sensitivity of PBGI-D to λ₀ and β",
-        "Medians and quartiles.",
-        decay_figure,
-        lambda results: bool(decay_studies(results)),
-    ),
-    _regret(
-        "robot_pushing", "robot_pushing_cost_aware", "Robot Pushing, known and unknown cost", CURVES, ROBOT_PUSHING
-    ),
-    _regret("bayesian_regret_means", "standard_errors", "Bayesian regret, means", MEANS, BAYESIAN_REGRET, "mean"),
-    _regret("synthetic_means", "standard_errors", "Synthetic problems, means", MEANS, SYNTHETIC_PANELS, "mean"),
-    _regret("empirical_means", "standard_errors", "Empirical problems, means", MEANS, EMPIRICAL_PANELS, "mean"),
-    _regret("kernels", "fixed_amplitude_kernel", "Kernels, uniform cost", CURVES, kernel_panels("uniform")),
-    _regret(
-        "kernels_varying",
-        "fixed_amplitude_cost_aware_kernel",
-        "Kernels, varying cost",
-        CURVES,
-        kernel_panels("varying"),
-    ),
-    _regret(
-        "length_scales", "fixed_amplitude_ls", "Length scales, uniform cost", CURVES, length_scale_panels("uniform")
-    ),
-    _regret(
-        "length_scales_varying",
-        "fixed_amplitude_cost_aware_ls",
-        "Length scales, varying cost",
-        CURVES,
-        length_scale_panels("varying"),
-    ),
-    _regret("dimensions", "synthetic_dim", "Dimensions, uniform cost", CURVES, dimension_panels("uniform")),
-    _regret(
-        "dimensions_varying",
-        "synthetic_cost_aware_dim",
-        "Dimensions, varying cost",
-        CURVES,
-        dimension_panels("varying"),
-    ),
+    PaperFigure("boxes", "boxes", boxes_figure),
+    PaperFigure(names.HARD_FOR_EIPC, "EIPC_stuck", partial(example_figure, name=names.HARD_FOR_EIPC)),
+    PaperFigure("contour", "contour", contour_figure),
+    PaperFigure(names.COST_SCALE, "contour", cost_scale_figure, lambda results: bool(cost_scale_studies(results))),
+    _regret(names.BAYESIAN_REGRET, "bayesian_regret", BAYESIAN_REGRET),
+    _regret(names.SYNTHETIC, "synthetic", SYNTHETIC_PANELS),
+    _regret(names.EMPIRICAL, "empirical", EMPIRICAL_PANELS),
+    PaperFigure("surfaces", "synthetics_illustration", surfaces_figure),
+    PaperFigure("shapes", "PBGI_behavior", shapes_figure),
+    PaperFigure(names.HARD_FOR_EI, "EI_stuck", partial(example_figure, name=names.HARD_FOR_EI)),
+    PaperFigure(names.LOG_SCALING, "impact_of_log", log_scaling_figure, lambda r: bool(log_scaling_studies(r))),
+    PaperFigure(names.TIMING_FIGURE, "timing", timing_figure, lambda results: results.some(TIMING_PANELS)),
+    PaperFigure(names.DECAY, "pbgi_decay_hyperparameters", decay_figure, lambda results: bool(decay_studies(results))),
+    _regret(names.ROBOT_PUSHING, "robot_pushing_cost_aware", ROBOT_PUSHING),
+    _regret("bayesian_regret_means", "standard_errors", BAYESIAN_REGRET, "mean"),
+    _regret("synthetic_means", "standard_errors", SYNTHETIC_PANELS, "mean"),
+    _regret("empirical_means", "standard_errors", EMPIRICAL_PANELS, "mean"),
+    _regret(names.KERNELS, "fixed_amplitude_kernel", kernel_panels("uniform")),
+    _regret("kernels_varying", "fixed_amplitude_cost_aware_kernel", kernel_panels("varying")),
+    _regret("length_scales", "fixed_amplitude_ls", length_scale_panels("uniform")),
+    _regret("length_scales_varying", "fixed_amplitude_cost_aware_ls", length_scale_panels("varying")),
+    _regret("dimensions", "synthetic_dim", dimension_panels("uniform")),
+    _regret("dimensions_varying", "synthetic_cost_aware_dim", dimension_panels("varying")),
 )
 
 
@@ -215,16 +123,16 @@ def write_png(figure: Figure, path: Path, dpi: int = DPI) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Draw the figures for which there are results, and say which were skipped; returns the exit code."""
-    names = [figure.name for figure in FIGURES]
+    known = [figure.name for figure in FIGURES]
     parser = argparse.ArgumentParser(prog="python -m paper figures", description=main.__doc__)
-    parser.add_argument("only", nargs="*", metavar="name", help=f"which figures (default: all): {', '.join(names)}")
+    parser.add_argument("only", nargs="*", metavar="name", help=f"which figures (default: all): {', '.join(known)}")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results")
     parser.add_argument("--out", type=Path, default=IMAGES, help="folder for the pictures")
     parser.add_argument("--variant", choices=VARIANTS, default=VARIANTS[0])
     parser.add_argument("--form", choices=("step", "linear"), default="step", help="between evaluations")
     arguments = parser.parse_args(argv)
-    if unknown := sorted(set(arguments.only) - set(names)):
-        parser.error(f"no figure {', '.join(unknown)}; there are {', '.join(names)}")
+    if unknown := sorted(set(arguments.only) - set(known)):
+        parser.error(f"no figure {', '.join(unknown)}; there are {', '.join(known)}")
     results = Results(read_summaries(arguments.results), arguments.variant, arguments.form)
     arguments.out.mkdir(parents=True, exist_ok=True)
     for figure in FIGURES:

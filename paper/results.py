@@ -12,7 +12,6 @@ So files of several machines are merged by concatenation (`cat`): of lines with 
 
 import json
 import os
-import statistics
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -92,9 +91,7 @@ def condensed(record: Record) -> dict[str, Any]:
     spent, best = best_so_far(record)
     improved = np.flatnonzero(np.diff(best) > 0.0) + 1
     marks = np.stack([spent[improved - 1], spent[improved]], axis=1).ravel()
-    seconds = [_rounded(s, 3) for s in suggestion_seconds(record)]
-    if record["experiment"] != TIMING and seconds:
-        seconds = [_rounded(statistics.median(seconds), 3)]
+    timed = {"suggest_seconds": [_rounded(s, 3) for s in suggestion_seconds(record)]}
     traced = {"lowered": record["lowered"]} if record["experiment"] == TRACED else {}
     kept = {name: _short(record[name]) for name in KEPT}
     if record["optimum"] is not None:
@@ -104,7 +101,7 @@ def condensed(record: Record) -> dict[str, Any]:
         "best": [_rounded(sign_of(record) * value) for value in best[[0, *improved]]],
         "costs": [_rounded(cost, COST_DIGITS) for cost in np.diff(marks, prepend=0.0, append=spent[-1])],
         **traced,
-        "suggest_seconds": seconds,
+        **(timed if record["experiment"] == TIMING else {}),
         "wall_seconds": _rounded(record["wall_seconds"], 3),
     }
     return {name: value for name, value in line.items() if name not in USUAL or value != USUAL[name]}

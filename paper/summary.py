@@ -1,6 +1,5 @@
 """From the records of runs to one summary per curve: statistics over seeds on the paper's grid."""
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from paper.curves import (
     plotted,
     rates_on_grid,
     seconds_on_grid,
-    suggestion_seconds,
 )
 from paper.policies import SMALLER_SEARCH
 from paper.reference import Panel, Quantity, grid_for, published, published_rates, published_seconds
@@ -46,7 +44,6 @@ class CurveSummary:
         linear: The same with straight lines between evaluations, as published.
         seeds: Sorted.
         wall_seconds: Of all its runs together.
-        suggest_seconds: Median over all suggestions of all seeds.
         iterations: Grid of `seconds`; empty but for the experiment of timing.
         seconds: Statistics of seconds per suggestion.
         rates: Statistics of the rate of PBGI-D after so many trials as `iterations` says, where it is traced.
@@ -64,7 +61,6 @@ class CurveSummary:
     linear: Band
     seeds: tuple[int, ...]
     wall_seconds: float
-    suggest_seconds: float
     iterations: Floats
     seconds: Band | None
     rates: Band | None
@@ -79,6 +75,13 @@ class CurveSummary:
     def is_points(self) -> bool:
         """Whether its runs are too few for a median."""
         return self.n_seeds <= MOST_POINTS
+
+
+def seeds_of(curves: Iterable[CurveSummary]) -> str:
+    """How many seeds some curves have, in words."""
+    counts = sorted({curve.n_seeds for curve in curves})
+    most = "1 seed" if counts[-1] == 1 else f"{counts[-1]} seeds"
+    return most if len(counts) == 1 else f"{counts[0]} to {most}"
 
 
 def read_summaries(folder: Path = RESULTS) -> list[CurveSummary]:
@@ -153,8 +156,6 @@ def _summary(
         raise InvalidInputError(f"variant must be one of {', '.join(VARIANTS)}; got {variant!r}")
     quantity = _quantity(panel, runs.values())
     grid = grid_for(panel, policy, _budget(runs.values()))
-    seconds = np.concatenate([suggestion_seconds(record) for record in runs.values()])
-    # Of other experiments than that of timing only the median is kept, which would look like a flat curve.
     timing = published_seconds(panel).get(policy) if experiment == TIMING else None
     traced = published_rates(panel).get(policy) if experiment == TRACED else None
     times = timing or traced
@@ -170,7 +171,6 @@ def _summary(
         linear=band([plotted(run, grid, quantity, "linear", optima[seed]) for seed, run in runs.items()]),
         seeds=tuple(sorted(runs)),
         wall_seconds=float(sum(record["wall_seconds"] for record in runs.values())),
-        suggest_seconds=float(np.median(seconds)) if len(seconds) else math.nan,
         iterations=times.grid if times else np.array([]),
         seconds=band([seconds_on_grid(run, timing.grid) for run in runs.values()]) if timing else None,
         rates=band([rates_on_grid(run, traced.grid) for run in runs.values()]) if traced else None,

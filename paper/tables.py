@@ -1,7 +1,7 @@
 """The page docs/paper-tables.md: every curve beside the published one, and what else was measured."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from paper.comparison import FACTOR, Comparison, compare, default_beside_best, final, standings, winners
 from paper.markdown import duration, markdown_table, middle, number
@@ -16,7 +16,7 @@ from paper.reference import (
     published_panels,
 )
 from paper.results import ENGINES
-from paper.summary import MANY_SEEDS, CurveSummary, best_of_panel
+from paper.summary import MANY_SEEDS, CurveSummary, best_of_panel, seeds_of
 
 NOT_EXPLAINED = "not yet explained"
 
@@ -106,15 +106,17 @@ def _differences(pairs: Sequence[Comparison], explanations: Mapping[str, Mapping
     title = f"## Medians off by more than a factor of {FACTOR:g}\n"
     rows = []
     for pair in pairs:
-        if pair.off and pair.has_quartiles:
+        if pair.off and not pair.ours.is_points:
             name, policy = pair.theirs.panel.name, pair.theirs.policy
             text = explanations.get(name, {}).get(policy, NOT_EXPLAINED)
-            where = "inside the quartiles" if pair.inside else "better" if pair.better else "worse"
-            rows.append((name, policy, f"{pair.ratio:.2f}", where, pair.ours.search, " ".join(text.split())))
+            inside = pair.has_quartiles and pair.inside
+            where = "inside the quartiles" if inside else "better" if pair.better else "worse"
+            known = f"{pair.ratio:.2f}", where, pair.ours.search, str(pair.ours.n_seeds)
+            rows.append((name, policy, *known, " ".join(text.split())))
     if not rows:
         return f"{title}\nNone.\n"
-    head = ("panel", "policy", "ratio", "here it is", "search", "why")
-    about = f"Of curves with {MANY_SEEDS} seeds or more.\n"
+    head = ("panel", "policy", "ratio", "here it is", "search", "seeds", "why")
+    about = "Of curves with three seeds or more.\n"
     return "\n".join([title, about, markdown_table(head, rows, n_text=1)])
 
 
@@ -128,7 +130,7 @@ def _panels(curves: Sequence[CurveSummary], variant: str) -> str:
             sections.append(f"### {panel.name}\n\n{markdown_table(head, rows)}")
             if panel in default:
                 own = default[panel].ours
-                sections.append(f"Today's default: {middle(final(own.linear))}, {_seeds([own])}.\n")
+                sections.append(f"Today's default: {middle(final(own.linear))}, {seeds_of([own])}.\n")
     return "\n".join(sections) if len(sections) > 1 else ""
 
 
@@ -159,11 +161,6 @@ def sample(curve: CurveSummary) -> str:
     """Median and quartiles at the end; of one or two runs the middle alone."""
     values = final(curve.linear)
     return number(values[0]) if curve.is_points else middle(values)
-
-
-def _seeds(curves: Iterable[CurveSummary]) -> str:
-    counts = sorted({curve.n_seeds for curve in curves})
-    return f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
 
 
 # The default, and studies of ours ---------------------------------------------------------------------------------
@@ -237,7 +234,7 @@ def _other_curves(curves: Sequence[CurveSummary], variant: str) -> str:
         for panel, own in by_panel.items():
             medians = [number(final(own[p].step)[0]) if p in own else "-" for p in policies]
             named = ", ".join(sorted({c.search for c in own.values() if "/" in c.search}))
-            rows.append((panel.name, *medians, named or "-", _seeds(own.values()).removesuffix(" seeds")))
+            rows.append((panel.name, *medians, named or "-", seeds_of(own.values()).rpartition(" ")[0]))
         if rows:
             parts.append(markdown_table(("panel", *policies, "search", "seeds"), rows))
     if not parts:

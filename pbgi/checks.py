@@ -146,15 +146,41 @@ HABITS: dict[str, tuple[str, str]] = (
     | dict.fromkeys(("surrogate", "surrogate_model", "kernel", "base_estimator"), ("model", "model=pbgi.GPConfig(...)"))
     | dict.fromkeys(("maximize", "mode", "minimize"), ("direction", 'direction="maximize"'))
     | {"catch": ("max_failures", "max_failures=None, to go on whatever the function raises")}
+    | dict.fromkeys(("prior", "scale", "log_scale", "distribution"), ("log", "log=True"))
+    | dict.fromkeys(("q", "quantum", "precision"), ("step", "step=..."))
+    | dict.fromkeys(("min", "lower", "minimum"), ("low", "low=..."))
+    | dict.fromkeys(("max", "upper", "maximum"), ("high", "high=..."))
+    | dict.fromkeys(("condition", "conditions", "depends_on", "parent", "parents"), ("when", "when={'parent': value}"))
+    | dict.fromkeys(("values", "categories", "options", "items"), ("choices", "choices=[...]"))
+)
+# What users of Optuna's samplers write, and what to do here; a sampler is known by an argument that no other has.
+SAMPLER_MARK = "independent_sampler"
+SAMPLER_HABITS: dict[str, str] = (
+    dict.fromkeys(("multivariate", "group"), "leave it out: all parameters are chosen together, those of branches too")
+    | dict.fromkeys(("n_trials", "timeout", "n_jobs", "callbacks"), "it is for study.optimize")
+    | dict.fromkeys(
+        ("n_ei_candidates", "gamma", "weights", "prior_weight", "consider_prior", "consider_endpoints"),
+        "leave it out: it is about estimators of TPE, of which there are none here",
+    )
+    | {
+        "constant_liar": "leave it out: running trials always count",
+        "deterministic_objective": "values are exact by default; for noisy ones use model=pbgi.GPConfig(noisy=True)",
+        "direction": "it is for optuna.create_study",
+        "pruner": "it is for optuna.create_study",
+    }
 )
 
 
 def _way_out(name: str, known: list[str]) -> str:
+    if SAMPLER_MARK in known and name in SAMPLER_HABITS:
+        return SAMPLER_HABITS[name]
     argument, written = HABITS.get(name, ("", ""))
     if argument in known:
         return f"use {written}"
     close = get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"there are {', '.join(known)}" if known else "it takes none"
 
 
 def refuse_unknown_arguments(function: Callable[P, R]) -> Callable[P, R]:

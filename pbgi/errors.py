@@ -41,7 +41,7 @@ class TrialStateError(PbgiError, RuntimeError):
 
 
 class UnknownArgumentError(PbgiError, TypeError):
-    """A keyword argument that nobody knows; the message says which one was probably meant."""
+    """An unknown keyword argument; the message says which one was probably meant."""
 
 
 class UnknownTrialError(PbgiError, LookupError):
@@ -49,7 +49,7 @@ class UnknownTrialError(PbgiError, LookupError):
 
 
 class StopRun(Exception):  # noqa: N818 (no error, as StopIteration is none)
-    """Raised by a callback or by the function itself, it ends the run, and `minimize` returns what there is.
+    """Raise it in a callback or in the function to end the run; `minimize` then returns the result so far.
 
     The text given to it is the message of the result.
     """

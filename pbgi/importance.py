@@ -7,7 +7,8 @@ their interactions, which makes shares small and intervals wide. The total effec
 give what is unknown to every parameter.
 
 A function is valued at points all over the space, which are sorted into bins along each parameter; the share is that of
-the variance between the bins, less what chance alone would make of it (omega squared).
+the variance between the bins, less what chance alone would make of it (omega squared). A parameter that only some
+points have counts by the difference that it makes between these.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pbgi.arrays import Floats
+from pbgi.arrays import Bools, Floats
 from pbgi.search import build_pool
 from pbgi.snapshot import Snapshot
 
@@ -45,28 +46,41 @@ def importance_of(snapshot: Snapshot) -> tuple[Importance, ...]:
     """The importance of each parameter that varies, in the order of the space."""
     space = snapshot.space
     X = space.snap(build_pool(space.dimension, np.random.default_rng(0), n_sobol=N_POINTS))
+    mask = np.ones(X.shape, dtype=np.bool_) if space.conditions is None else space.conditions.mask(X)
     rng = np.random.default_rng(0)
     drawn = []
     for _ in range(N_DRAWS):
         values = snapshot.warp.to_values(snapshot.model.sample_path(rng)(X)[0])
-        drawn.append([main_effect(column, values) for column in X.T])
+        drawn.append([main_effect(column, values, there) for column, there in zip(X.T, mask.T, strict=True)])
     low, middle, high = np.quantile(drawn, TENTHS, axis=0)
     parts: Sequence[tuple[float, ...]] = np.stack([middle, low, high], axis=1).tolist()
     return tuple(Importance(name, *part) for name, part in zip(space.coordinates, parts, strict=True))
 
 
-def main_effect(column: Floats, values: Floats) -> float:
-    """The share of the variance of values (n,) between the bins of a coordinate (n,)."""
+def main_effect(column: Floats, values: Floats, there: Bools | None = None) -> float:
+    """The share of the variance of values (n,) between the bins of a coordinate (n,).
+
+    Args:
+        column: The coordinate.
+        values: The values.
+        there: Which points have the parameter; by default all. Only between these does it make a difference.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
-        centered = values - values.mean()
-        total = float(centered @ centered)
+        # In units of the largest, whose square neither overflows nor vanishes.
+        scaled = values / (float(np.max(np.abs(values))) or 1.0)
+        total = float(np.sum((scaled - scaled.mean()) ** 2))
         if not 0.0 < total < np.inf:
             return 0.0
+        inside = slice(None) if there is None else there
+        column, scaled = column[inside], scaled[inside]
+        if not len(column):
+            return 0.0
+        centered = scaled - scaled.mean()
         bins = _bins(column)
         sizes = np.bincount(bins)
         between = float(np.sum(np.bincount(bins, centered) ** 2 / np.maximum(sizes, 1)))
-        n_bins, n = int(np.count_nonzero(sizes)), len(values)
-        by_chance = (total - between) / max(n - n_bins, 1)
+        n_bins, n = int(np.count_nonzero(sizes)), len(centered)
+        by_chance = (float(centered @ centered) - between) / max(n - n_bins, 1)
         return max((between - (n_bins - 1) * by_chance) / (total + by_chance), 0.0)
 
 

@@ -20,7 +20,7 @@ from pbgi.constraints.constraint import ConditionStatus, Constraints, statuses, 
 from pbgi.cost import Cost
 from pbgi.display.notebook import heading, params_table
 from pbgi.display.wording import number, plural, short
-from pbgi.errors import InvalidInputError, NothingLeftError, UnknownTrialError
+from pbgi.errors import BrokenFunctionError, InvalidInputError, NothingLeftError, UnknownTrialError
 from pbgi.gp.config import GPConfig
 from pbgi.history import NO_OUTCOMES, WITHOUT_VALUE, History, Trial
 from pbgi.importance import Importance, importance_of
@@ -58,6 +58,8 @@ class Optimizer(Reporting):
         constraints: Names of outcomes with the conditions that they must keep, `AtMost(limit)` or `AtLeast(limit)`.
             Every trial with a value must tell them, and only trials that keep all of them count as good.
         steps: How many steps a trial has, or a `Steps`, if trials report on their way and may stop early.
+        max_failures: After so many failures, while no trial has given a value, `ask` raises a `BrokenFunctionError`;
+            None to go on whatever happens.
     """
 
     @refuse_unknown_arguments
@@ -75,6 +77,7 @@ class Optimizer(Reporting):
         seed: int | None = None,
         constraints: Constraints | None = None,
         steps: Steps | int | Sequence[int] | None = None,
+        max_failures: int | None = 5,
     ) -> None:
         settings = Settings(
             cost=cost,
@@ -86,6 +89,7 @@ class Optimizer(Reporting):
             seed=seed,  # type: ignore[arg-type]
             constraints=constraints,
             steps=steps,  # type: ignore[arg-type]
+            max_failures=max_failures,
         )
         self._set_up(space if isinstance(space, Space) else Space(space), direction, settings, ())
 
@@ -99,7 +103,7 @@ class Optimizer(Reporting):
         *,
         known: WarmStart | Iterable[Trial] = (),
     ) -> "Optimizer":
-        """The optimizer that these trials, held elsewhere, are the history of: in a study, in a file.
+        """An optimizer for trials that are held elsewhere, for example in a study or a file.
 
         Args:
             space: Where points lie.
@@ -123,6 +127,7 @@ class Optimizer(Reporting):
         self._space, self._direction, self._settings = state.space, state.direction, state.settings
         self._history, self._X = History(state.trials), state.X
         self._cached: tuple[RunState, Choice] | None = None
+        self._n_failures_heard = len(self._history.failed)
 
     @property
     def _state(self) -> RunState:
@@ -143,13 +148,15 @@ class Optimizer(Reporting):
 
     @refuse_unknown_arguments
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
-        """The next trial to run, or a list of `n` of them: of fewer where there are no more, and at least of one.
+        """The next trial to run; with `n` a list of up to `n` trials, of at least one.
 
         Raises:
             NothingLeftError: Every point has been tried, or none is expected to fit what is left of the budget.
+            BrokenFunctionError: All of the first `max_failures` trials failed; said once for each failure.
         """
         if n is not None:
             return self._batch(require_count("n", n))
+        self._require_sense()
         state, choice = self._next()
         if choice.resumed is not None:
             return self._history.resume(choice.resumed)
@@ -158,6 +165,17 @@ class Optimizer(Reporting):
         proposal = choice.proposal
         params = self._space.from_unit(proposal.x)
         return self._history.add_running(params, proposal.predicted_cost, {**proposal.record, **choice.note})
+
+    def _require_sense(self) -> None:
+        """Refuse a trial after a failure while nothing else is known: no other point mends a broken function."""
+        failed, most = self._history.failed, self._settings.max_failures
+        if most is None or self._history.completed or len(failed) < most or len(failed) == self._n_failures_heard:
+            return
+        self._n_failures_heard = len(failed)
+        raise BrokenFunctionError(
+            f"the first {len(failed)} trials failed, and none gave a value; mend the function and go on, or give "
+            f"Optimizer(max_failures=None); the last: {failed[-1].message}"
+        )
 
     def _batch(self, n: int) -> list[Trial]:
         """As many trials as there are: a caller who gets none must not leave any running."""
@@ -173,7 +191,7 @@ class Optimizer(Reporting):
 
     @refuse_unknown_arguments
     def enqueue(self, params: Mapping[str, Value]) -> Trial:
-        """Hand out a point of the user's choice as the next trial."""
+        """Make a trial of a point of your choice, which is the next one to run."""
         checked, state = self._space.check(params), self._state
         predicted = None
         if state.cost_is_known and self._space.dimension:
@@ -243,7 +261,7 @@ class Optimizer(Reporting):
     def interrupt(
         self, trial: Trial | int, *, cost: float | None = None, message: str | None = None, charge: float | None = None
     ) -> Trial:
-        """Record that a trial was ended from outside: by Ctrl-C, or because the budget was used up.
+        """Record that a trial was interrupted: by Ctrl-C, say, or because the budget was used up.
 
         It is charged as a failed one is, and it says nothing of its point, which may be tried again.
         """
@@ -274,7 +292,7 @@ class Optimizer(Reporting):
         return self.typical_cost or told
 
     def should_stop(self) -> StopReason | None:
-        """Why to stop now, or None."""
+        """The reason to stop now, or None."""
         return stop_reason(self._state, None) or stop_reason(*self._next())
 
     def _next(self) -> tuple[RunState, Choice]:
@@ -299,17 +317,17 @@ class Optimizer(Reporting):
 
     @property
     def settings(self) -> Settings:
-        """What it was told once and for all, with defaults filled in."""
+        """The settings, with defaults filled in."""
         return self._settings
 
     @property
     def space(self) -> Space:
-        """Where points lie."""
+        """The search space."""
         return self._space
 
     @property
     def direction(self) -> str:
-        """Whether it minimizes or maximizes."""
+        """Either "minimize" or "maximize"."""
         return self._direction
 
     @property
@@ -380,7 +398,7 @@ class Optimizer(Reporting):
 
     @refuse_unknown_arguments
     def predict(self, points: Sequence[Mapping[str, Value]]) -> Prediction:
-        """What is believed of points now: the value they would give, and what they would cost.
+        """Predictions for points: their values, with intervals, and their costs.
 
         Args:
             points: Dicts of parameters.
@@ -395,7 +413,7 @@ class Optimizer(Reporting):
             return predict(snapshot, X.reshape(len(points), self._space.dimension))
 
     def importance(self) -> tuple[Importance, ...]:
-        """How much of what the objective does goes with each parameter that varies, with intervals.
+        """The importance of each parameter that varies, with intervals.
 
         Raises:
             InvalidInputError: No trial has completed yet, or no parameter varies.
@@ -431,7 +449,7 @@ class Optimizer(Reporting):
     # Saving ----------------------------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """All of it as JSON text; functions (known costs) and models of other making must be given again."""
+        """The state as JSON text; functions (known costs) and models of your own must be given again on reading."""
         return self._state.to_json()
 
     @classmethod
@@ -439,7 +457,7 @@ class Optimizer(Reporting):
     def from_json(
         cls, text: str, *, cost: Cost | None = None, policy: Policy | None = None, model: ModelKind | None = None
     ) -> "Optimizer":
-        """The optimizer that `to_json` wrote; it goes on as if it had never stopped.
+        """The optimizer that `to_json` wrote. It continues as if it had never stopped.
 
         Args:
             text: What `to_json` returned.

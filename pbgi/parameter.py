@@ -19,7 +19,7 @@ which is about what a coordinate in [0, 1] can hold: its own spacing, near 1, is
 import math
 import numbers
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -65,6 +65,9 @@ class Float:
         if self.step is not None:
             set_fields(self, step=_real("step", self.step))
             _ = self.levels  # which checks it
+
+    def __repr__(self) -> str:
+        return _as_written(self, self.low, self.high)
 
     @property
     def n_levels(self) -> float:
@@ -240,6 +243,9 @@ class Integer(Discrete):
             got = f"got {(high - low) // step + 1}; take a larger step or a Float"
             raise InvalidInputError(f"an Integer may have at most 2**40 values; {got}")
 
+    def __repr__(self) -> str:
+        return _as_written(self, self.low, self.high)
+
     @property
     def _values(self) -> range:
         return range(self.low, self.high + 1, self.step)
@@ -302,6 +308,9 @@ class Categorical(Discrete):
                 got = f"got {seen[choice]!r} and {choice!r}; drop one"
                 raise InvalidInputError(f"choices must differ, and 1, 1.0 and True count as one; {got}")
             seen[choice] = choice
+
+    def __repr__(self) -> str:
+        return _as_written(self, list(self.choices))
 
     @property
     def _values(self) -> tuple[Value, ...]:
@@ -369,6 +378,13 @@ def _integer(name: str, value: object) -> int:
     if not -(2**63) <= number < 2**63:
         raise InvalidInputError(f"{name} must fit in 64 bits; got {value!r}")
     return number
+
+
+def _as_written(parameter: Any, *positional: Any) -> str:
+    """The parameter as one would write it down: what is as usual is left out."""
+    others = [f for f in fields(parameter) if f.default is not MISSING]
+    named = [f"{f.name}={value!r}" for f in others if (value := getattr(parameter, f.name)) != f.default]
+    return f"{type(parameter).__name__}({', '.join([*map(repr, positional), *named])})"
 
 
 def _require_bounds(low: float, high: float, log: object) -> None:

@@ -178,7 +178,7 @@ class PBGID:
 @checks_arguments
 @dataclass(frozen=True)
 class LogEI:
-    """Expected improvement, blind to cost; climbed on its logarithm, which is nowhere flat."""
+    """Expected improvement, blind to cost; its logarithm is maximized, which is nowhere flat."""
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest log EI."""
@@ -213,7 +213,7 @@ class LogEICC:
 @checks_arguments
 @dataclass(frozen=True)
 class EI:
-    """Expected improvement itself, climbed as it is: flat where little is expected."""
+    """Expected improvement, maximized as it is and not its logarithm: flat where little is expected."""
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest EI."""
@@ -223,7 +223,7 @@ class EI:
 @checks_arguments
 @dataclass(frozen=True)
 class EIPC:
-    """Expected improvement per cost itself, climbed as it is."""
+    """Expected improvement per cost, maximized as it is and not its logarithm."""
 
     def propose(self, snapshot: Snapshot, rng: np.random.Generator) -> Proposal | None:
         """The point of highest EI E[1/c]."""

@@ -3,6 +3,7 @@
 Only classes named by the caller are ever made, and only through their own constructors, which check their arguments.
 """
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -26,6 +27,18 @@ def plain_value(name: str, value: object) -> Value:
     if isinstance(plain, float) and not math.isfinite(plain):
         raise InvalidInputError(f"{name} must be finite; got {value!r}; use a string to stand for it")
     return plain  # type: ignore[return-value]
+
+
+def parsed_json(text: str | bytes) -> Any:
+    """What the JSON says.
+
+    Raises:
+        ValueError: It is none, or nested more deeply than can be read.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def require_fields(where: str, data: object, names: Sequence[str]) -> None:
@@ -66,7 +79,7 @@ def from_plain(where: str, data: Any, classes: Iterable[type]) -> Any:
     if not isinstance(data, Mapping):
         return data
     kind = data.get(KIND)
-    if kind not in known:
+    if not isinstance(kind, str) or kind not in known:
         raise InvalidInputError(f"kind of {where} must be one of {', '.join(sorted(known))}; got {kind!r}")
     names = [f.name for f in fields(known[kind]) if f.init]
     require_fields(where, data, (KIND, *names))

@@ -21,12 +21,17 @@ from pbgi.stopping import STOP_RULES, AnyOf, BudgetSpent, GittinsStop, StopRule,
 from pbgi.trials.steps import Steps, steps_of
 
 DIRECTIONS = {"minimize": -1.0, "maximize": 1.0}
+EXAMPLES = {
+    "cost": "pbgi.KnownCost(lambda params: ...)",
+    "policy": "pbgi.PBGI(cost_scale=0.1)",
+    "stop": "pbgi.MaxTrials(20)",
+}
 
 
 @checks_arguments
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Settings:
-    """What an optimizer is told besides its space and direction; checked when made, with defaults filled in.
+    """Settings of an optimizer besides its space and direction; checked when made, with defaults filled in.
 
     The arguments are those of `pbgi.Optimizer`. What depends on the space is left to whoever has one.
 
@@ -43,6 +48,7 @@ class Settings:
     seed: int = None  # type: ignore[assignment]
     constraints: Constraints | None = None
     steps: Steps | None = None
+    max_failures: int | None = None
 
     def __post_init__(self) -> None:
         _require_methods("cost", self.cost, "fit")
@@ -59,6 +65,8 @@ class Settings:
         set_fields(self, budget=budget, policy=policy, stop=_stop_rule(self.stop, policy, budget), model=model)
         set_fields(self, seed=_checked_seed(self.seed), constraints=checked_constraints(self.constraints))
         set_fields(self, steps=steps_of(self.steps))
+        if self.max_failures is not None:
+            set_fields(self, max_failures=require_count("max_failures", self.max_failures))
         if self.constraints and self.steps is not None:
             rule = "trials that may stop early know no conditions on outcomes yet: give steps or constraints"
             raise InvalidInputError(f"{rule}; got both, steps={self.steps} and constraints={self.constraints}")
@@ -102,6 +110,7 @@ class Settings:
             "seed": self.seed,
             "constraints": conditions_to_plain(self.constraints),
             "steps": to_plain(self.steps),
+            "max_failures": self.max_failures,
         }
 
     @property
@@ -128,6 +137,7 @@ class Settings:
             "model": _given_or_read("model", data["model"], model, configs),
             "constraints": conditions_from_plain(data.get("constraints")),
             "steps": from_plain("steps", data["steps"], (Steps,)),
+            "max_failures": data.get("max_failures"),  # written since there is such a limit
         }
         return cls(**{name: data[name] for name in FIELDS if name not in read} | read)
 
@@ -155,7 +165,8 @@ def _stop_rule(stop: StopRule | None, policy: Policy, budget: float | None) -> S
 def _require_methods(name: str, value: Any, *methods: str) -> None:
     if value is not None and (isinstance(value, type) or not all(callable(getattr(value, m, None)) for m in methods)):
         wanted = " and ".join(f"{method}()" for method in methods)
-        raise InvalidInputError(f"{name} must be None or an object with {wanted}, such as pbgi offers; got {value!r}")
+        rule = f"{name} must be None or an object with {wanted}, such as pbgi offers"
+        raise InvalidInputError(f"{rule}; got {value!r}; write {name}={EXAMPLES[name]}, say")
 
 
 def _checked_seed(seed: Any) -> int:

@@ -73,7 +73,7 @@ class StopRule(Protocol):
         """Numbers about the next trial, kept in its record: what the rule must remember."""
 
     def reason(self, situation: Situation) -> StopReason | None:
-        """Why to stop now, or None."""
+        """The reason to stop now, or None."""
 
 
 class _Combinable:

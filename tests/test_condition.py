@@ -120,7 +120,7 @@ def test_what_is_written_without_conditions_is_what_was_always_written():
 
 def test_a_parameter_shows_its_condition():
     p = pbgi.Float(0, 1, when={"model": "svm"})
-    assert repr(p) == "Float(low=0.0, high=1.0, log=False, step=None, when={'model': ['svm']})"
+    assert repr(p) == "Float(0.0, 1.0, when={'model': ['svm']})"
     assert p == pbgi.Float(0, 1, when={"model": ["svm"]}) != pbgi.Float(0, 1)
     assert hash(p) == hash(pbgi.Float(0, 1, when={"model": ("svm",)}))
     assert When({"a": 1}) != When({"a": True})

@@ -91,6 +91,18 @@ def test_a_wrong_page_is_noticed(tmp_path):
         run(bad, "page.md", {}, tmp_path)
 
 
+def test_tables_have_a_name_for_every_column():
+    for page in PAGES:
+        heads = re.findall(r"^(\|.*\|) *\n\| ?:?---", page.read_text(), re.MULTILINE)
+        assert [head for head in heads if re.search(r"\| *\|", head)] == [], page.name
+
+
+def test_headings_stand_by_themselves():
+    """Right under the row of a table a heading is one more row."""
+    for page in PAGES:
+        assert re.findall(r"^\|.*\|\n#+ .*", page.read_text(), re.MULTILINE) == [], page.name
+
+
 def test_links_lead_somewhere():
     for page in PAGES:
         targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())
@@ -128,8 +140,10 @@ def test_every_public_name_is_in_the_reference_with_an_example(module):
     if PUBLIC[module] is not None:
         pytest.importorskip(PUBLIC[module])
     pages = [page.read_text() for page in (ROOT / "docs" / "reference").glob("*.md")]
+    index = (ROOT / "docs" / "reference" / "index.md").read_text()
     for name in importlib.import_module(module).__all__:
         described = [page for page in pages if re.search(rf"^::: pbgi(\.\w+)*\.{name}$", page, re.MULTILINE)]
         assert described, f"{module}.{name} is in no page of docs/reference"
         examples = "".join(block.code for page in described for block in blocks_of(page))
         assert re.search(rf"\b{name}\b", examples), f"{module}.{name} has no example"
+        assert f"[`{name}`](" in index, f"{module}.{name} is not in the table of docs/reference/index.md"

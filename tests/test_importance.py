@@ -32,6 +32,35 @@ def test_main_effects_of_known_functions():
     assert main_effect(np.sign(x), np.sign(x) + y) == pytest.approx(0.75, abs=0.01)  # levels: 1 and 1/3
 
 
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+def test_shares_do_not_depend_on_the_size_of_values(size):
+    x, y = np.random.default_rng(0).uniform(-1, 1, (2, 20_000))
+    assert main_effect(x, size * (x + x * y)) == pytest.approx(main_effect(x, x + x * y), rel=1e-9)
+
+
+def test_a_parameter_counts_where_it_exists():
+    """3 or x, each half of the time: variances 9/4 between them and 1/6 of x in its half."""
+    which, x = np.random.default_rng(0).uniform(-1, 1, (2, 200_000))
+    there = which > 0
+    x[~there] = 0.5
+    values = np.where(there, x, 3.0)
+    assert main_effect(there.astype(float), values) == pytest.approx(2.25 / (2.25 + 1 / 6), abs=0.003)
+    assert main_effect(x, values, there) == pytest.approx(1 / 6 / (2.25 + 1 / 6), abs=0.003)
+    assert main_effect(x, values, np.zeros(len(x), bool)) == 0.0
+
+
+def test_shares_of_branches_add_up_to_at_most_one():
+    optimizer = pbgi.Optimizer({"m": pbgi.Categorical(["a", "b"]), "x": pbgi.Float(0.0, 1.0, when={"m": "b"})}, seed=0)
+    for i in range(16):
+        params = {"m": "b", "x": i / 8} if i <= 8 else {"m": "a"}
+        optimizer.tell(params, params.get("x", 3.0))
+    shares = {each.name: each.share for each in optimizer.importance()}
+    # Halves: 3, and x with mean 1/2 and variance 1/12.
+    between, within = 2.5**2 / 4, 1 / 24
+    assert shares["m"] == pytest.approx(between / (between + within), abs=0.03)
+    assert shares["x"] == pytest.approx(within / (between + within), abs=0.02)
+
+
 def test_chance_is_no_effect():
     rng = np.random.default_rng(0)
     found = [main_effect(rng.random(512), rng.normal(size=512)) for _ in range(200)]

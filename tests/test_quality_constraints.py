@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-PROBLEMS = ["gardner_1", "gardner_2", "gramacy", "g24"]
+PROBLEMS = ["gardner_1", "gardner_2", "gramacy", "g24", "townsend", "simionescu", "bird", "gomez_levy"]
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,8 @@
 """The documentation site as `make docs` builds it, read from the disk: search, formulas, nothing from elsewhere."""
 
+import inspect
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,8 @@ from pathlib import Path
 import pytest
 from browser import chromium as chromium
 from browser import new_tab as new_tab
+
+import pbgi
 
 pytest.importorskip("material")
 pytest.importorskip("mkdocstrings")
@@ -26,13 +30,18 @@ def site(tmp_path_factory):
     return folder
 
 
-# Lines of code that are cut off, and tables without words at the top (their first cell may be empty: a name for rows).
+# Lines of code that are cut off, and columns of tables without a name.
 CUT_OFF = """
 [...document.querySelectorAll('article pre > code')].filter(code => code.scrollWidth > code.clientWidth + 1)
   .map(code => code.textContent.slice(0, 60))
 """
+WITHIN = (
+    "pbgi.parameter",
+    "pbgi.policy",
+    "pbgi.stopping",
+)  # what these offer the engine is on the page "A tour of the code"
 EMPTY_HEADS = """
-[...document.querySelectorAll('article thead')].filter(head => !head.textContent.trim()).length
+[...document.querySelectorAll('article thead th')].filter(head => !head.textContent.trim()).length
 """
 
 
@@ -52,7 +61,30 @@ def test_formulas_are_drawn(tab, site):
     assert formula["width"] > 20
     assert formula["height"] > 10
     assert "$" not in tab.page.locator("article").inner_text()
+    tab.page.set_viewport_size({"width": 390, "height": 900})
+    cut = "[...document.querySelectorAll('.formula')].filter(box => box.scrollWidth > box.clientWidth + 1).length"
+    assert tab.page.evaluate(cut) == 0  # on a phone
     assert tab.troubles == []
+
+
+def test_every_public_method_is_in_the_reference(site):
+    """Inherited ones too, which mkdocstrings leaves out unless it is told."""
+    found = {
+        name for page in (site / "reference").glob("*.html") for name in re.findall(r'id="([^"]+)"', page.read_text())
+    }
+    known = {tuple(name.split(".")[-2:]) for name in found}
+    missing = [
+        f"{name}.{method}"
+        for name in pbgi.__all__
+        for method, value in inspect.getmembers(getattr(pbgi, name), inspect.isfunction)
+        if not method.startswith("_") and value.__doc__ and _is_for_users(value) and (name, method) not in known
+    ]
+    assert missing == []
+
+
+def _is_for_users(method):
+    """Not those of the standard library (of an enumeration, say), nor those that only the engine calls."""
+    return method.__module__.startswith("pbgi.") and method.__module__ not in WITHIN
 
 
 @pytest.mark.slow

@@ -50,6 +50,13 @@ class _Climbs(NamedTuple):
         return _Climbs(*parts)
 
 
+class _Proposal(NamedTuple):
+    moving: Tensor
+    trial: Tensor
+    step: Tensor
+    promise: Tensor
+
+
 def climb(
     function: Function,
     starts: Tensor,
@@ -74,23 +81,15 @@ def climb(
     Returns:
         Points (b, m, d) and values (b, m).
     """
-    b, d = len(starts), starts.shape[2]
-    metric = torch.ones((b, d), dtype=starts.dtype, device=starts.device)
-    if lengths is not None:
-        logs = lengths.log()
-        metric = torch.exp(2.0 * (logs - logs.mean(1, keepdim=True)))
+    metric = _metric(starts, lengths)
     X, values = starts.clone(), torch.empty(starts.shape[:2], dtype=starts.dtype, device=starts.device)
     climbs = _begun(function, starts, scale, metric)
     values.copy_(climbs.value)
-    runs = torch.arange(b, device=starts.device)
+    runs = torch.arange(len(starts), device=starts.device)
     for tick in range(max_iterations):
         proposal = _propose(climbs)
-        idle = (climbs.gain <= tolerance) | (climbs.shortening < 1.0)
-        going = climbs.going & (proposal.promise > torch.where(idle, tolerance, 0.0))
-        if race and tick >= RACE_FROM and tick % RACE_EVERY == 0:
-            behind = (climbs.value.amax(1, keepdim=True) - climbs.value) / scale[:, None]
-            going &= ~(behind > HOPE * torch.maximum(proposal.promise, climbs.gain))
-        climbs = climbs._replace(going=going)
+        racing = race and tick >= RACE_FROM and tick % RACE_EVERY == 0
+        climbs = climbs._replace(going=_going(climbs, proposal, tolerance, scale if racing else None))
         if tick % RACE_EVERY == 0:  # looking at the count makes the device wait
             _store(X, values, runs, climbs)
             kept, columns = _kept(climbs)
@@ -104,6 +103,24 @@ def climb(
         climbs = _advanced(climbs, proposal, function.value_and_grad, scale, metric)
     _store(X, values, runs, climbs)
     return X, values
+
+
+def _metric(starts: Tensor, lengths: Tensor | None) -> Tensor:
+    """Squares (b, d) of how far each coordinate goes beside the others."""
+    if lengths is None:
+        return torch.ones((len(starts), starts.shape[2]), dtype=starts.dtype, device=starts.device)
+    logs = lengths.log()
+    return torch.exp(2.0 * (logs - logs.mean(1, keepdim=True)))
+
+
+def _going(climbs: _Climbs, proposal: _Proposal, tolerance: float, scale: Tensor | None) -> Tensor:
+    """Which climbs (b, m) go on; where a scale is given those that are too far behind the best of their run do not."""
+    idle = (climbs.gain <= tolerance) | (climbs.shortening < 1.0)
+    going = climbs.going & (proposal.promise > torch.where(idle, tolerance, 0.0))
+    if scale is None:
+        return going
+    behind = (climbs.value.amax(1, keepdim=True) - climbs.value) / scale[:, None]
+    return going & ~(behind > HOPE * torch.maximum(proposal.promise, climbs.gain))
 
 
 def _begun(function: Function, starts: Tensor, scale: Tensor, metric: Tensor) -> _Climbs:
@@ -137,13 +154,6 @@ def _kept(climbs: _Climbs) -> tuple[Tensor | None, Tensor | None]:
         going = climbs.going if kept is None else climbs.going[kept]
         columns = torch.argsort(going.to(torch.int8), dim=1, descending=True, stable=True)[:, : max(most, 1)]
     return kept, columns
-
-
-class _Proposal(NamedTuple):
-    moving: Tensor
-    trial: Tensor
-    step: Tensor
-    promise: Tensor
 
 
 def _propose(climbs: _Climbs) -> _Proposal:

@@ -5,6 +5,7 @@ A state is a value. The same state gives the same suggestion, bit for bit, in an
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,10 +16,11 @@ from pbgi.arrays import Floats
 from pbgi.constraints.constraint import is_feasible
 from pbgi.cost import WARINESS, Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError
+from pbgi.gp.algebra import LARGEST
 from pbgi.history import History, Trial, TrialState, in_state, total_charged, total_reserved
 from pbgi.model import ModelKind
 from pbgi.policy import Policy
-from pbgi.serialization import require_fields
+from pbgi.serialization import parsed_json, require_fields
 from pbgi.settings import DIRECTIONS, FIELDS, Settings, require_direction
 from pbgi.space import Space
 
@@ -83,6 +85,19 @@ class RunState:
         return in_state(self.trials, TrialState.FAILED)
 
     @cached_property
+    def failing(self) -> tuple[Trial, ...]:
+        """Failed trials that say something of their points.
+
+        Where as many have given a value, as after a worker was killed and its trial was run again, it was an accident.
+        """
+        if not self.failed:
+            return ()
+        given = Counter(self.X[trial.number].tobytes() for trial in self.completed)
+        failed = Counter(self.X[trial.number].tobytes() for trial in self.failed)
+        accidents = {point for point, n in failed.items() if given[point] >= n}
+        return tuple(trial for trial in self.failed if self.X[trial.number].tobytes() not in accidents)
+
+    @cached_property
     def partial(self) -> tuple[Trial, ...]:
         """Trials that have said something on their way and have no value: stopped, running, ended from outside."""
         if self.settings.steps is None:
@@ -104,7 +119,7 @@ class RunState:
         if trial.cost is not None and trial.value is not None:
             return trial.cost
         told = next(report for report in reversed(trial.reports) if report.cost is not None)
-        return trial.used / self.share_paid_at(told.step)
+        return min(trial.used / self.share_paid_at(told.step), LARGEST)
 
     @cached_property
     def shares_paid(self) -> Floats:
@@ -119,7 +134,9 @@ class RunState:
             told = [(report.step, report.cost) for report in trial.reports if report.cost is not None]
             if told and trial.cost is not None:
                 steps, costs = np.array([(0.0, 0.0), *told]).T
-                shares.append(np.append(np.interp(stages[:-1], steps, costs) / trial.cost, 1.0))
+                with np.errstate(under="ignore"):
+                    paid_by = np.minimum(costs, trial.cost) / trial.cost  # whatever it said on its way
+                shares.append(np.append(np.interp(stages[:-1], steps, paid_by), 1.0))
         paid: Floats = np.minimum(np.mean(shares, axis=0), 1.0)
         return paid
 
@@ -201,7 +218,7 @@ class RunState:
     # As JSON ---------------------------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """All of it as JSON text; functions (known costs) and models of other making must be given again."""
+        """The state as JSON text; functions (known costs) and models of your own must be given again on reading."""
         where = {"space": self.space.to_plain(), "direction": self.direction}
         history = History(self.trials).to_plain()
         return json.dumps({"format": FORMAT, **where, **self.settings.to_plain(), "history": history}, allow_nan=False)
@@ -212,7 +229,7 @@ class RunState:
     ) -> "RunState":
         """The state that `to_json` wrote; the arguments are those of `pbgi.Optimizer.from_json`."""
         try:
-            data = json.loads(text)
+            data = parsed_json(text)
         except (TypeError, ValueError) as error:
             raise InvalidInputError(f"text must be what to_json wrote; got {str(text)[:50]!r}: {error}") from None
         if isinstance(data, Mapping):

@@ -22,7 +22,6 @@ All of it grows with time, so the moment is known beforehand. A timer waits for 
 set anew when the study is looked at again: the sooner, the nearer the moment.
 """
 
-import json
 import math
 import os
 import time
@@ -40,6 +39,7 @@ from pbgi.cli.processes import NOTE, identity, is_alive, is_here, is_of_earlier_
 from pbgi.cli.program.command import Attempt
 from pbgi.cli.program.result import LEAST_COST, Outcome, priced
 from pbgi.cli.study import JobStudy, folder_name, predicted_cost
+from pbgi.serialization import parsed_json
 from pbgi.study import attributes
 from pbgi.study.ledger import Account, Ledger, ledger_of, total
 from pbgi.study.reports import step_costs
@@ -206,8 +206,8 @@ def _is_ours(saved: Mapping[str, Any]) -> bool:
 def read_json(path: Path) -> dict[str, Any]:
     """A small JSON object of ours; empty if there is none."""
     try:
-        found = json.loads(tail(path, 2**16))
-    except (ValueError, RecursionError):
+        found = parsed_json(tail(path, 2**16))
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -23,6 +23,7 @@ from pbgi.cli.study import JobStudy, predicted_cost
 from pbgi.constraints.constraint import ConditionStatus
 from pbgi.errors import InvalidInputError, NothingLeftError, TrialStateError
 from pbgi.prediction import Recommendation
+from pbgi.serialization import parsed_json
 from pbgi.stopping import StopReason
 from pbgi.study import attributes
 from pbgi.study.ledger import ledger_of, total
@@ -192,8 +193,8 @@ def checked(result: Mapping[str, Any]) -> tuple[int, int | None, float | None, f
 def parsed_result(text: str) -> dict[str, Any]:
     """The result on standard input: a JSON object."""
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        found = parsed_json(text)
+    except ValueError as error:
         raise InvalidInputError(f'standard input must be JSON such as {{"trial": 7, "value": 0.3}}; {error}') from None
     if not isinstance(found, dict):
         raise InvalidInputError(f"standard input must be a JSON object; got {text[:50]!r}")

@@ -13,6 +13,7 @@ import numpy as np
 from pbgi.arrays import Floats
 from pbgi.checks import as_float, check_outcomes, check_value, checks_arguments, is_real, set_fields, unboxed
 from pbgi.errors import InvalidInputError
+from pbgi.gp.algebra import LARGEST
 from pbgi.history import Trial, TrialState
 
 RESERVED = ("value", "cost")  # what functions and programs report under these names is no outcome
@@ -36,7 +37,7 @@ class AtMost:
 
     def margin(self, outcome: float) -> float:
         """How far an outcome is within the limit; negative beyond it."""
-        return self.limit - outcome
+        return _difference(self.limit, outcome)
 
     def __str__(self) -> str:
         return f"at most {self.limit:g}"
@@ -58,7 +59,7 @@ class AtLeast:
 
     def margin(self, outcome: float) -> float:
         """How far an outcome is within the limit; negative beyond it."""
-        return outcome - self.limit
+        return _difference(outcome, self.limit)
 
     def __str__(self) -> str:
         return f"at least {self.limit:g}"
@@ -149,7 +150,8 @@ def beyond_limits(constraints: Constraints, trials: Sequence[Trial]) -> Floats:
     Zero where all conditions are kept, infinite where an outcome was not told.
     """
     known = margins(constraints, trials).values()
-    beyond = [np.where(np.isnan(margin), np.inf, np.maximum(-margin, 0.0)) / _spread(margin) for margin in known]
+    with np.errstate(over="ignore"):  # what is beyond by more than a float holds is infinitely far
+        beyond = [np.where(np.isnan(margin), np.inf, np.maximum(-margin, 0.0)) / _spread(margin) for margin in known]
     return np.asarray(np.max(beyond, axis=0), dtype=np.float64)
 
 
@@ -172,6 +174,12 @@ def _status(name: str, condition: Condition, known: Any, shown: Trial | None, be
         outcome=outcome,
         binds=margin < 0.0 if best is None else margin <= limit,
     )
+
+
+def _difference(a: float, b: float) -> float:
+    """Their difference, or the largest float where it is more; NaN of NaN."""
+    difference = a - b
+    return math.copysign(LARGEST, difference) if math.isinf(difference) else difference
 
 
 def _spread(known: Any) -> float:

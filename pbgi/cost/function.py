@@ -19,6 +19,12 @@ LEVEL_DIFFERENCE = 1.0 / MAX_GRID
 RULE = "a known cost must be a positive, finite number"
 
 
+def require_callable(name: str, price: object) -> None:
+    """Raise unless a price can be asked of it."""
+    if not callable(price):
+        raise InvalidInputError(f"{name} must be a function of the parameters, a dict; got {price!r}")
+
+
 class Price:
     """The logarithm of a price on the unit cube.
 

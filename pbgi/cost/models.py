@@ -12,7 +12,8 @@ import numpy as np
 
 from pbgi.arrays import Floats
 from pbgi.checks import checks_arguments
-from pbgi.cost.function import Price, PriceFunction
+from pbgi.cost.function import Price, PriceFunction, require_callable
+from pbgi.errors import InvalidInputError
 from pbgi.gp.algebra import rounded
 from pbgi.gp.config import GPConfig, Hyperparameters
 from pbgi.gp.fit import fit_gp, fit_hyperparameters
@@ -84,6 +85,9 @@ class KnownCost:
     price: PriceFunction
     vectorized: bool = field(default=False, kw_only=True)
 
+    def __post_init__(self) -> None:
+        require_callable("price", self.price)
+
     def fit(self, space: Space, X: Floats, costs: Floats, config: GPConfig, start: Hyperparameters | None) -> CostModel:
         """Nothing to learn."""
         return _Known(Price(space, self.price, self.vectorized))
@@ -106,6 +110,12 @@ class LearnedCost:
     vectorized: bool = field(default=False, kw_only=True)
     model: GPConfig | None = field(default=None, kw_only=True)
     trend: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.known_factor is not None:
+            require_callable("known_factor", self.known_factor)
+        if not isinstance(self.model, GPConfig | None):
+            raise InvalidInputError(f"model must be None or a GPConfig; got {self.model!r}")
 
     def fit(self, space: Space, X: Floats, costs: Floats, config: GPConfig, start: Hyperparameters | None) -> CostModel:
         """Fit line and process to log(cost / known factor)."""

@@ -67,9 +67,9 @@ def _fitted(cells: Sequence[Sequence[str]], messages: Sequence[str], columns: in
             cell.ljust(width) if k == 1 else cell.rjust(width)
             for k, (cell, width) in enumerate(zip(row[:shown], widths, strict=False))
         ]
-        lines.append(GAP.join([*aligned, message])[: columns - 1].rstrip())
+        lines.append(_cut(GAP.join([*aligned, message]), columns))
     hidden = len(widths) - shown
-    return lines + ([f"({hidden} more parameters: a wider window, or --json)"[: columns - 1]] if hidden else [])
+    return lines + ([_cut(f"({hidden} more parameters: a wider window, or --json)", columns)] if hidden else [])
 
 
 def _rows_of_best(record: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -86,7 +86,13 @@ def _rows_of_params(params: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _lines(rows: Sequence[tuple[str, str]], columns: int) -> str:
     width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name.ljust(width)}{GAP}{words}"[: columns - 1].rstrip() for name, words in rows)
+    return "\n".join(_cut(f"{name.ljust(width)}{GAP}{words}", columns) for name, words in rows)
+
+
+def _cut(line: str, columns: int) -> str:
+    """A line that fits the window; what is cut off is marked."""
+    line = line.rstrip()
+    return line if len(line) < columns else line[: max(columns - 2, 0)].rstrip() + "…"
 
 
 def _cell(value: Any) -> str:

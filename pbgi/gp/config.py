@@ -1,13 +1,14 @@
 """What a Gaussian process is told before it sees data: kernel, priors, bounds, and the hyperparameters themselves."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from pbgi.arrays import Floats
-from pbgi.checks import checks_arguments
+from pbgi.checks import as_float, checks_arguments, is_real, set_fields, unboxed
 from pbgi.errors import InvalidInputError
 from pbgi.gp.kernel import kernel_named
 
@@ -15,9 +16,24 @@ OUTPUTS = ("warped", "standardized", "plain")
 LOG_2PI = math.log(2.0 * math.pi)
 
 
-def _require_positive(name: str, value: float) -> None:
-    if not 0.0 < value < math.inf:
+def _number(value: object) -> float:
+    """The value as a float, NaN if it is no real number."""
+    plain = unboxed(value)
+    return as_float(plain) if is_real(plain) else math.nan
+
+
+def _require_positive(name: str, value: object) -> None:
+    if not 0.0 < _number(value) < math.inf:
         raise InvalidInputError(f"{name} must be positive and finite; got {value}")
+
+
+def _require_density(prior: "Prior") -> None:
+    try:
+        finite = all(map(math.isfinite, prior.coefficients()))
+    except ArithmeticError:
+        finite = False
+    if not finite:
+        raise InvalidInputError(f"a prior must have a density that floats can hold; got {prior}")
 
 
 @checks_arguments
@@ -31,6 +47,7 @@ class GammaPrior:
     def __post_init__(self) -> None:
         _require_positive("concentration", self.concentration)
         _require_positive("rate", self.rate)
+        _require_density(self)
 
     def coefficients(self) -> tuple[float, float, float, float]:
         """Of the log density as a function of the log parameter, see `LogPrior`."""
@@ -47,9 +64,10 @@ class LogNormalPrior:
     scale: float
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.location):
+        if not math.isfinite(_number(self.location)):
             raise InvalidInputError(f"location must be finite; got {self.location}")
         _require_positive("scale", self.scale)
+        _require_density(self)
 
     def coefficients(self) -> tuple[float, float, float, float]:
         """Of the log density as a function of the log parameter, see `LogPrior`."""
@@ -77,18 +95,22 @@ class Hyperparameters:
     noise: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "length_scales", tuple(float(ell) for ell in self.length_scales))
-        for ell in self.length_scales:
+        if isinstance(self.length_scales, str) or not isinstance(self.length_scales, Iterable):
+            raise InvalidInputError(f"length_scales must be a tuple of numbers; got {self.length_scales!r}")
+        scales = tuple(self.length_scales)
+        for ell in scales:
             _require_positive("length_scales", ell)
         _require_positive("output_scale", self.output_scale)
-        if not (math.isfinite(self.noise) and self.noise >= 0.0):
+        if not 0.0 <= _number(self.noise) < math.inf:
             raise InvalidInputError(f"noise must be finite and not negative; got {self.noise}")
+        set_fields(self, length_scales=tuple(_number(ell) for ell in scales))
+        set_fields(self, output_scale=_number(self.output_scale), noise=_number(self.noise))
 
 
 @checks_arguments
 @dataclass(frozen=True)
 class GPConfig:
-    """What a Gaussian process is told before it sees data.
+    """Settings of a Gaussian process: kernel, priors, bounds, noise.
 
     The default has the paper's priors, which are tight on length scales; broad ones come out no better. Unlike the
     paper it learns the noise. Its prior is nearly flat in the logarithm (a factor of a thousand less noise costs 0.7
@@ -127,12 +149,20 @@ class GPConfig:
         kernel_named(self.kernel)
         if self.outputs not in OUTPUTS:
             raise InvalidInputError(f"outputs must be one of {', '.join(OUTPUTS)}; got {self.outputs!r}")
-        if self.noise is not None and not (math.isfinite(self.noise) and self.noise >= 0.0):
+        if self.noise is not None and not 0.0 <= _number(self.noise) < math.inf:
             raise InvalidInputError(f"noise must be None, or finite and not negative; got {self.noise}")
         for name in ("length_scale_bounds", "output_scale_bounds", "noise_bounds"):
-            low, high = getattr(self, name)
-            if not 0.0 < low < high < math.inf:
-                raise InvalidInputError(f"{name} must be finite with 0 < low < high; got {(low, high)}")
+            bounds = getattr(self, name)
+            pair = tuple(map(_number, bounds)) if isinstance(bounds, tuple | list) else ()
+            if len(pair) != 2 or not 0.0 < pair[0] < pair[1] < math.inf:
+                raise InvalidInputError(f"{name} must be finite with 0 < low < high; got {bounds!r}")
+        for name in ("length_scale_prior", "output_scale_prior", "noise_prior"):
+            if not isinstance(getattr(self, name), Prior):
+                raise InvalidInputError(f"{name} must be a GammaPrior or LogNormalPrior; got {getattr(self, name)!r}")
+        if not isinstance(self.hyperparameters, Hyperparameters | None):
+            raise InvalidInputError(f"hyperparameters must be None or Hyperparameters; got {self.hyperparameters!r}")
+        if type(self.noisy) is not bool:
+            raise InvalidInputError(f"noisy must be true or false; got {self.noisy!r}")
 
     @classmethod
     def paper(cls) -> "GPConfig":

@@ -93,7 +93,7 @@ def kernel_named(name: str) -> Kernel:
     Raises:
         InvalidInputError: There is none of that name.
     """
-    if name not in KERNELS:
+    if not isinstance(name, str) or name not in KERNELS:
         raise InvalidInputError(f"kernel must be one of {', '.join(KERNELS)}; got {name!r}")
     return KERNELS[name]
 

@@ -100,7 +100,7 @@ def inverse_log_h(log_ratio: Array) -> Array:
 
 
 def gittins_index(mean: Array, std: Array, log_cost: Array) -> Array:
-    """Gittins index of a box with prize N(mean, std^2): the sure prize that is worth as much as the box.
+    """Gittins index of a box with prize N(mean, std^2): the certain prize that is worth as much as the box.
 
     Args:
         mean: Mean of the prize (larger is better); finite.

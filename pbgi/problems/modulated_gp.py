@@ -50,7 +50,7 @@ class Bump:
 
 @dataclass(frozen=True)
 class ModulatedGP:
-    """What is assumed of values; serves as the `model` of an `Optimizer`.
+    """The Gaussian process of the one-dimensional examples, for `model=` of an `Optimizer`.
 
     Attributes:
         amplitude: Standard deviation of the values, by place.

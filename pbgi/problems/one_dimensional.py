@@ -49,7 +49,7 @@ GRID_STEP, N_CLIMBS = 0.05, 200
 
 
 def hard_for_eipc(*, seed: int, model: str = "published") -> Problem:
-    """A line with a dear place where alone something is to be found, to be maximized.
+    """A function on a line whose only good values are in an expensive region; to be maximized.
 
     Args:
         seed: Of the function, which is drawn from the prior; in the paper the seed of the run.
@@ -59,7 +59,7 @@ def hard_for_eipc(*, seed: int, model: str = "published") -> Problem:
 
 
 def hard_for_ei(*, seed: int, model: str = "published") -> Problem:
-    """A line with a dear place where hardly more is to be found than elsewhere, to be maximized.
+    """A function on a line with an expensive region that is hardly better than the rest; to be maximized.
 
     Args:
         seed: Of the function, which is drawn from the prior; in the paper the seed of the run.

@@ -10,7 +10,7 @@ from pbgi.space import Space
 
 
 class Outcome(NamedTuple):
-    """What one evaluation gave and what it cost; unpacks as `minimize` wants it."""
+    """Value and cost of one evaluation; `minimize` takes it as it is."""
 
     value: float
     cost: float

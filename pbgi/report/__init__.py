@@ -1,8 +1,8 @@
 """What came of a run, for people: plots, a page, and curves for papers.
 
     figures            all plots of a run that have something to show, by title
-    plot_...           one of them: best_value, outlook, spending, costs, stop_gauge, cost_scale, importance, slices,
-                       parallel
+    plot_...           one of them: best_value, outlook, spending, costs, stopped, stop_gauge, cost_scale, importance,
+                       slices, parallel
     write_report       one HTML page with the result in words, the plots and all trials; needs nothing to be read
     draw_best_value    median and quartiles of several runs on axes of Matplotlib, for papers
     draw_regret        the same of the distance to a known optimum
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         plot_slices,
         plot_spending,
         plot_stop_gauge,
+        plot_stopped,
     )
     from pbgi.report.several import draw_best_value, draw_regret
 
@@ -47,6 +48,7 @@ __all__ = [
     "plot_slices",
     "plot_spending",
     "plot_stop_gauge",
+    "plot_stopped",
     "write_report",
 ]
 

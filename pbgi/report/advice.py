@@ -7,10 +7,11 @@ import math
 from collections.abc import Iterator
 
 from pbgi.display.wording import number, plural, text
-from pbgi.history import Trial, TrialState
+from pbgi.history import Trial
 from pbgi.parameter import Categorical
 from pbgi.report.course import Course
 from pbgi.report.regions import Region, regions_of
+from pbgi.report.stopped import stopped_early, total_saved
 from pbgi.report.subject import Subject
 from pbgi.report.wording import amount, share
 
@@ -36,6 +37,8 @@ def standing(subject: Subject) -> list[str]:
 
 def what_to_try(subject: Subject) -> list[str]:
     """What to try next."""
+    if not subject.trials:
+        return ["Start the search: there are no trials yet."]
     looks = (_no_value, _all_equal, _more_budget, _bounds, _failures, _dear_regions, _stale)
     said = [sentence for look in looks for sentence in look(subject)]
     return said or ["Nothing stands out: the best point is inside the space, and no region wastes money or fails."]
@@ -88,10 +91,10 @@ def _spent(subject: Subject) -> Iterator[str]:
         yield f"Spent {amount(subject.spent, subject.unit)} of {of}{held}."
     elif subject.spent > 0.0:
         yield f"Spent {amount(subject.spent, subject.unit)}; there is no budget."
-    if saved := _saved(subject):
-        yield f"Trials that were stopped early would have cost {amount(saved, subject.unit)} more."
+    yield from _stopped(subject)
     if subject.spent > 0.0 and (lost := _lost(subject)) > 0.0:
-        yield f"Trials without a value cost {amount(lost, subject.unit)} of that ({share(lost / subject.spent)})."
+        who = "Other trials without a value" if stopped_early(subject) else "Trials without a value"
+        yield f"{who} cost {amount(lost, subject.unit)} of that ({share(lost / subject.spent)})."
 
 
 def _ended(subject: Subject) -> Iterator[str]:
@@ -102,14 +105,21 @@ def _ended(subject: Subject) -> Iterator[str]:
         yield "No rule has ended it: it goes on, or was interrupted."
 
 
-def _saved(subject: Subject) -> float:
-    """What was expected of stopped trials and not spent."""
-    stopped = [trial for trial in subject.trials if trial.state is TrialState.STOPPED]
-    return math.fsum(max((trial.predicted_cost or 0.0) - trial.charged, 0.0) for trial in stopped)
+def _stopped(subject: Subject) -> Iterator[str]:
+    """What stopping trials early has saved."""
+    early = stopped_early(subject)
+    more = total_saved(subject)
+    if early and more:
+        paid = amount(math.fsum(trial.charged for trial in early), subject.unit)
+        yield (
+            f"{plural(len(early), 'trial')} stopped early cost {paid} of that; run to the end, they would have cost "
+            f"about {amount(more, subject.unit)} more."
+        )
 
 
 def _lost(subject: Subject) -> float:
-    return math.fsum(trial.charged for trial in subject.trials if trial.value is None)
+    early = stopped_early(subject)
+    return math.fsum(trial.charged for trial in subject.trials if trial.value is None and trial not in early)
 
 
 # What to try next ----------------------------------------------------------------------------------------------------
@@ -124,19 +134,14 @@ def _no_value(subject: Subject) -> Iterator[str]:
 
 
 def _all_equal(subject: Subject) -> Iterator[str]:
-    if _is_flat(subject):
+    if subject.is_flat:
         n = len(subject.completed)
         yield f"All {n} values are equal: either the parameters do not matter, or the program does not use them."
 
 
-def _is_flat(subject: Subject) -> bool:
-    """Whether there are several values, and no difference between them: then none of them is the best."""
-    return len(subject.completed) > 2 and len({trial.value for trial in subject.completed}) == 1
-
-
 def _more_budget(subject: Subject) -> Iterator[str]:
     found, best = subject.outlook, subject.best
-    if found is None or best is None or best.value is None or _is_flat(subject):
+    if found is None or best is None or best.value is None:
         return
     left = subject.spendable
     extra = left if left >= found.extra[1] else float(found.extra[-1])
@@ -151,8 +156,16 @@ def _more_budget(subject: Subject) -> Iterator[str]:
     else:
         yield (
             f"The model expects {whose} to bring the best {text(subject.value_name)} from {number(best.value)} to "
-            f"about {number(reached)}."
+            f"about {number(reached)}{_at_this_rate(subject, gain, extra)}."
         )
+
+
+def _at_this_rate(subject: Subject, gain: float, extra: float) -> str:
+    """Why it ended all the same, where nothing was worth its price."""
+    reason, rate = subject.stop_reason, subject.exchange_rate
+    if reason is None or reason.rule != "GittinsStop" or rate is None or gain >= rate * extra:
+        return ""
+    return f", a gain below the {number(rate * extra)} that it must bring at the exchange rate"
 
 
 def _bounds(subject: Subject) -> Iterator[str]:
@@ -216,7 +229,7 @@ def _dear_regions(subject: Subject) -> Iterator[str]:
 
 
 def _stale(subject: Subject) -> Iterator[str]:
-    if _is_flat(subject) or subject.best is None or subject.spent <= 0.0 or len(subject.completed) < FEWEST_TRIALS:
+    if subject.is_flat or subject.best is None or subject.spent <= 0.0 or len(subject.completed) < FEWEST_TRIALS:
         return
     since = subject.spent - Course.of(subject).until[subject.best.number]
     if since > STALE * subject.spent:

@@ -55,7 +55,7 @@ class Beliefs:
         median: (m,) What values there are as likely to exceed as not, in the user's direction.
         low: (m,) The lower end of an 80 % interval.
         high: (m,) Its upper end.
-        cost: (m,) Expected costs.
+        cost: (m,) Expected costs per trial that keeps all conditions.
         length_scales: (d,) How far along each coordinate values are alike.
         categorical: (d,) Which coordinates are categories.
     """
@@ -106,7 +106,7 @@ def beliefs_of(
         median=found.median[start:],
         low=found.low[start:],
         high=found.high[start:],
-        cost=found.cost[start:],
+        cost=found.cost[start:] / np.maximum(found.chance[start:], np.finfo(np.float64).tiny),
         length_scales=_length_scales(optimizer),
         categorical=optimizer.space.categorical,
     )

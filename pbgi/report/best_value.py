@@ -16,6 +16,7 @@ from pbgi.report.wording import amount, label, with_unit
 BEST_VALUE = "Best value against cost"
 OUTLOOK = "What more budget is expected to buy"
 STRIP = 0.07  # of the height, for trials without a value
+HAIR = 0.01  # of the height of a curve, that it is outside of its band
 WORTH_SHOWING = 0.02  # of a budget, that something is left of it
 
 
@@ -49,6 +50,8 @@ def draw_outlook(subject: Subject) -> go.Figure:
     found = subject.outlook
     if found is None or subject.best is None:
         raise NothingToShowError("It takes completed trials with costs, and a model of them, to look ahead.")
+    if not np.ptp(found.expected):
+        raise NothingToShowError("The model knows of no point that is worth hoping for.")
     made = figure(OUTLOOK, x=with_unit("Spent from now on", subject.unit), y=_value_title(subject))
     now = subject.best.value or 0.0
     made.add_scatter(
@@ -70,33 +73,57 @@ def draw_outlook(subject: Subject) -> go.Figure:
     return made
 
 
+def skewed(subject: Subject) -> str:
+    """Why the expected value may be outside of the interval."""
+    found = subject.outlook
+    if found is None:
+        return ""
+    hair = HAIR * float(np.ptp(found.expected))
+    above = found.expected > np.maximum(found.low, found.high) + hair
+    below = found.expected < np.minimum(found.low, found.high) - hair
+    if not (above | below).any():
+        return ""
+    return "Where the line is outside of the band, it owes most to a gain that is large and unlikely."
+
+
 def _add_trials(made: go.Figure, subject: Subject, course: Course) -> None:
-    hover = [_hover(subject, trial) for trial in subject.completed]
-    made.add_scatter(
-        x=[course.until[trial.number] for trial in subject.completed],
-        y=[trial.value for trial in subject.completed],
-        mode="markers",
-        name="trial",
-        marker={"color": faint(GREY, 0.75), "size": 6},
-        hovertext=hover,
-        hoverinfo="text",
-    )
+    kept, hollow = set(subject.feasible), {"symbol": "circle-open", "line": {"width": 1.5}}
+    for is_kept, words, look in ((True, "trial", {}), (False, "breaks a condition", hollow)):
+        trials = [trial for trial in subject.completed if (trial in kept) is is_kept]
+        if not trials and not is_kept:
+            continue
+        made.add_scatter(
+            x=[course.until[trial.number] for trial in trials],
+            y=[trial.value for trial in trials],
+            mode="markers",
+            name=words,
+            marker={"color": faint(GREY, 0.75), "size": 6, **look},
+            hovertext=[_hover(subject, trial) for trial in trials],
+            hoverinfo="text",
+        )
 
 
 def _add_without_value(made: go.Figure, subject: Subject, course: Course) -> None:
     """Trials that cost something and have no value, in a strip of their own below the values."""
-    failed = [t for t in subject.trials if t.value is None and t.charged > 0.0]
-    if failed and not course.counts_trials:
-        made.add_scatter(
-            x=[course.until[trial.number] for trial in failed],
-            y=[0.0] * len(failed),
-            yaxis="y2",
-            mode="markers",
-            name="trial without a value",
-            marker={"color": VERMILLION, "symbol": "x", "size": 8},
-            hovertext=[f"trial {t.number}: {subject.state_of(t)}, cost {number(t.charged)}" for t in failed],
-            hoverinfo="text",
-        )
+    without = [t for t in subject.trials if t.value is None and t.charged > 0.0]
+    if without and not course.counts_trials:
+        for early, words, color, symbol in (
+            (False, "trial without a value", VERMILLION, "x"),
+            (True, "stopped early", PURPLE, "square"),
+        ):
+            some = [trial for trial in without if subject.ended_early(trial) is early]
+            if not some:
+                continue
+            made.add_scatter(
+                x=[course.until[trial.number] for trial in some],
+                y=[0.0] * len(some),
+                yaxis="y2",
+                mode="markers",
+                name=words,
+                marker={"color": color, "symbol": symbol, "size": 8},
+                hovertext=[f"trial {t.number}: {subject.state_of(t)}, cost {number(t.charged)}" for t in some],
+                hoverinfo="text",
+            )
         strip = {"domain": [0.0, STRIP], "range": [-1, 1], "tickvals": [0], "ticktext": ["none"], "fixedrange": True}
         made.update_layout(
             yaxis_domain=[1.7 * STRIP, 1.0],

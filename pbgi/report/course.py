@@ -56,10 +56,10 @@ class Course:
 
     @cached_property
     def improvements(self) -> tuple[Trial, ...]:
-        """The trials that were better than all before them."""
+        """The trials that were better than all before them, of those that keep all conditions."""
         found: list[Trial] = []
         best = -math.inf
-        for trial in self.subject.completed:
+        for trial in self.subject.feasible:
             value = self.subject.sign * (trial.value or 0.0)
             if value > best:
                 best = value

@@ -89,7 +89,8 @@ def draw_gauge(subject: Subject) -> go.Figure:
             hoverinfo="skip",
         )
         at_top = subject.direction == "maximize"  # the lines meet at the other end
-        upright_line(made, below[0].x, "no longer worth it", end=course.end, color=VERMILLION, at_top=at_top)
+        words = "no longer worth it" if subject.exchange_rate else "not worth its price"
+        upright_line(made, below[0].x, words, end=course.end, color=VERMILLION, at_top=at_top)
     made.update_xaxes(range=[0.0, 1.03 * course.end])
     indices = [reading.index for reading in found]
     within = around(y, outliers=indices)

@@ -8,9 +8,23 @@ from pbgi.report.subject import Subject
 from pbgi.report.wording import labels, share
 
 IMPORTANCE = "Which parameters matter"
-MOST_PARAMETERS = 20
+MOST_PARAMETERS, MOST_LETTERS = 20, 18
 LEAST_SHOWN = 0.1  # of the axis, so that nothing looks like much
 BAR_HEIGHT, AROUND = 26, 190  # pixels: of a bar; of all that is above and below the bars
+
+
+def rest(subject: Subject) -> str:
+    """What no parameter makes by itself, and which parameters are shown."""
+    found = subject.importance
+    if len(found) < 2:
+        return ""
+    together = share(max(1.0 - sum(each.share for each in found), 0.0))
+    shown = (
+        f"; shown are the {MOST_PARAMETERS} of {len(found)} that matter the most"
+        if len(found) > MOST_PARAMETERS
+        else ""
+    )
+    return f"{together} belongs to no single parameter{shown}."
 
 
 def draw_importance(subject: Subject) -> go.Figure:
@@ -18,11 +32,9 @@ def draw_importance(subject: Subject) -> go.Figure:
     found = sorted(subject.importance, key=lambda each: -each.share)[:MOST_PARAMETERS]
     if len(found) < 2:
         raise NothingToShowError("It takes a model, two parameters and values that differ to say which matter.")
-    rest = share(max(1.0 - sum(each.share for each in subject.importance), 0.0))
-    words = f"Share of the variation; {rest} is made together, or not known"
-    made = figure(IMPORTANCE, x=words, height=AROUND + BAR_HEIGHT * len(found))
+    made = figure(IMPORTANCE, x="Share of the variation", height=AROUND + BAR_HEIGHT * len(found))
     made.add_bar(
-        y=labels((each.name for each in found), 24),
+        y=labels((each.name for each in found), MOST_LETTERS),
         x=[each.share for each in found],
         orientation="h",
         marker={"color": faint(BLUE, 0.45), "line_width": 0},
@@ -37,7 +49,7 @@ def draw_importance(subject: Subject) -> go.Figure:
         hoverinfo="text",
         showlegend=False,
     )
-    for name, each in zip(labels((each.name for each in found), 24), found, strict=True):
+    for name, each in zip(labels((each.name for each in found), MOST_LETTERS), found, strict=True):
         made.add_annotation(x=each.high, y=name, text=share(each.share), showarrow=False, xanchor="left", xshift=6)
     made.update_xaxes(range=[0.0, 1.12 * max(LEAST_SHOWN, *(each.high for each in found))], tickformat=".0%", nticks=6)
     made.update_yaxes(autorange="reversed", type="category", showgrid=False)

@@ -28,16 +28,17 @@ from pbgi.history import Trial
 from pbgi.report.advice import standing, what_to_try
 from pbgi.report.plots import Plot, drawn_plots
 from pbgi.report.source import Source, subject_of
+from pbgi.report.stopped import last_step
+from pbgi.report.style import is_wide
 from pbgi.report.subject import Subject
 
 MOST_ROWS, LONG = 2000, 30
 NUMBERS = (0, 2, 3, 4)  # columns of the table of trials: its number, value, cost and predicted cost
 TITLE_HEIGHT = 26  # what is left above a figure is for its tools
-WIDE_FROM = 2  # panels beside each other are too narrow for a phone: such a figure is moved sideways there
 
 
 def write_report(source: Source, path: str | os.PathLike[str], *, unit: str = "", title: str = "") -> Path:
-    """Write a report on a run to an HTML file, which is there entirely or not at all; one that is there is replaced.
+    """Write a report on a run to an HTML file. An existing file is replaced, as a whole or not at all.
 
     Args:
         source: A `pbgi.Result`, a `pbgi.Optimizer` or an Optuna study.
@@ -63,7 +64,7 @@ def draw_page(subject: Subject, title: str = "") -> "Page":
     parts = [
         _summary(subject),
         "<noscript><p class=noscript>The plots need JavaScript; all else can be read without it.</p></noscript>",
-        *(_figure(i, plot, drawn) for i, (plot, drawn) in enumerate(_plots(subject))),
+        *(_figure(i, plot, drawn, plot.note(subject)) for i, (plot, drawn) in enumerate(_plots(subject))),
         _trials(subject),
         f"<footer>Made by pbgi {__version__} on {datetime.now():%Y-%m-%d %H:%M}.</footer>",
     ]
@@ -131,9 +132,9 @@ def _summary(subject: Subject) -> str:
         cards.append(_point(f"Best {text(subject.value_name)}", best.value or 0.0, best))
     if best is not None and chosen is not None and chosen.trial.number != best.number:
         cards.append(_point(f"Recommended, {text(subject.value_name)} without noise", chosen.median, chosen.trial))
-    cards.append(_card("Where it stands", _list(standing(subject))))
+    cards.append(_card("Where it stands", _list(standing(subject)), "" if len(cards) == 1 else "whole"))
     if subject.conditions:
-        cards.append(_card("Conditions", _list(map(str, subject.conditions))))
+        cards.append(_card("Conditions", _list(map(str, subject.conditions)), "whole"))
     cards.append(_card("What to try next", _list(what_to_try(subject)), "whole"))
     return f'<section class="summary">{"".join(cards)}</section>'
 
@@ -158,18 +159,19 @@ def _plots(subject: Subject) -> list[tuple[Plot, go.Figure]]:
     return list(drawn_plots(subject))
 
 
-def _figure(position: int, plot: Plot, drawn: go.Figure) -> str:
+def _figure(position: int, plot: Plot, drawn: go.Figure, note: str) -> str:
     """A heading, how to read it, and the data of the figure."""
-    is_wide = sum(key.startswith("xaxis") for key in drawn.layout.to_plotly_json()) >= WIDE_FROM
+    how_to_read = f"{plot.how_to_read} {note}".strip()
     # The page has headings of its own; what the title took is taken off.
     above, height = drawn.layout.margin.t - TITLE_HEIGHT, drawn.layout.height - TITLE_HEIGHT
     drawn.update_layout(title=None, margin_t=above, height=height)
     name = f"figure-{position}"
     return (
-        f"<section><h2>{_escaped(plot.title)}</h2><p class=how>{_escaped(plot.how_to_read)}</p>"
-        f'<div class="scroll{" wide" if is_wide else ""}">'
+        f"<section><h2>{_escaped(plot.title)}</h2><p class=how>{_escaped(how_to_read)}</p>"
+        f'<div class="scroll{" wide" if is_wide(drawn) else ""}">'
         f'<div class="plot" data-figure="{name}" style="height:{drawn.layout.height}px" role="img" '
         f'aria-label="{_escaped(plot.title)}"></div></div>'
+        '<p class="hint">Swipe the figure sideways to see all of it.</p>'
         f'<script type="application/json" id="{name}">{_json(drawn)}</script></section>'
     )
 
@@ -180,10 +182,13 @@ def _trials(subject: Subject) -> str:
     if not shown:
         return ""
     names = list(dict.fromkeys(name for trial in shown for name in trial.params))
-    heads = ["trial", "state", text(subject.value_name), "cost", "predicted", *names, "message"]
-    kinds = (" class=number" if i in NUMBERS else "" for i in range(len(heads)))
+    said = ["message"] if any(trial.message for trial in shown) else []
+    heads = ["trial", "state", text(subject.value_name), "cost", "predicted", *names, *said]
+    kinds = (
+        " class=number" if i in NUMBERS else " class=long" if len(name) > LONG else "" for i, name in enumerate(heads)
+    )
     head = "".join(f"<th scope=col{kind}>{_escaped(name)}</th>" for name, kind in zip(heads, kinds, strict=True))
-    body = "".join(_row(subject, trial, names) for trial in shown)
+    body = "".join(_row(subject, trial, names, has_messages=bool(said)) for trial in shown)
     shortened = "" if len(shown) == len(subject.trials) else f" The latest {len(shown):,} of {len(subject.trials):,}."
     unit = f" Costs are in {_escaped(subject.unit)}." if subject.unit else ""
     note = f"<p class=how>{shortened}{unit}</p>" if shortened or unit else ""
@@ -191,8 +196,10 @@ def _trials(subject: Subject) -> str:
     return f'<section><h2>All trials</h2>{note}<div class="trials" tabindex="0">{table}</div></section>'
 
 
-def _row(subject: Subject, trial: Trial, names: list[str]) -> str:
+def _row(subject: Subject, trial: Trial, names: list[str], *, has_messages: bool) -> str:
     state = subject.state_of(trial) + (", known before" if trial.external else "")
+    step = last_step(subject, trial) if subject.ended_early(trial) else 0
+    state += f" at step {step}" if step else ""
     distinction = _distinction(subject, trial)
     state += f", {distinction}" if distinction else ""
     paid = None if subject.state_of(trial) == "running" else trial.charged
@@ -201,7 +208,7 @@ def _row(subject: Subject, trial: Trial, names: list[str]) -> str:
         f'<td class="number">{trial.number}</td><td>{state}</td>',
         *(f'<td class="number">{_escaped(x or "")}</td>' for x in numbers),
         *(_cell(trial.params.get(name, "")) for name in names),
-        _cell(trial.message or ""),
+        *([_cell(trial.message or "")] if has_messages else []),
     ]
     return f'<tr class="{distinction or subject.state_of(trial)}">{"".join(cells)}</tr>'
 

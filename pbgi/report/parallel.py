@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from pbgi.display.wording import number
 from pbgi.history import Trial
 from pbgi.parameter import Categorical, levels_of
-from pbgi.report.palette import BLUE, GREEN, GREY, VERMILLION
+from pbgi.report.palette import BLUE, GREEN, GREY, PURPLE, VERMILLION
 from pbgi.report.style import BEHIND, EDGE, NothingToShowError, dressed
 from pbgi.report.subject import Subject
 from pbgi.report.wording import labels
@@ -21,19 +21,22 @@ PARALLEL = "All trials: value per cost"
 N_STRENGTHS = 5
 MOST_PARAMETERS, MOST_TICKS = 14, 10
 CROWD = 50  # lines
+# So many letters of names fit beside each other; else they are slanted, over so many pixels.
+UPRIGHT, SLANTED, MOST_LETTERS = 80, 60, 16
 
 
 def value_per_cost(subject: Subject) -> dict[int, float]:
     """How much better than the median trial each completed one is, per cost; by number.
 
-    One that is no better counts 0: a negative gain divided by a cost would reward the expensive. Where nothing was
-    charged, the cost is one.
+    One that is no better, or breaks a condition, counts 0: a negative gain divided by a cost would reward the
+    expensive. Where nothing was charged, the cost is one.
     """
     if not subject.completed:
         return {}
     gains = subject.sign * np.array([trial.value for trial in subject.completed], dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         better = np.nan_to_num(np.maximum(gains - np.median(gains), 0.0))
+        better *= [trial in subject.feasible for trial in subject.completed]
         costs = [trial.charged or 1.0 for trial in subject.completed]
         return {t.number: float(g / c) for t, g, c in zip(subject.completed, better, costs, strict=True)}
 
@@ -41,28 +44,40 @@ def value_per_cost(subject: Subject) -> dict[int, float]:
 def draw_parallel(subject: Subject) -> go.Figure:
     """Lines in a few strengths; failures dotted, the best trial on top. Of trials with the parameters that it has."""
     best_has = subject.parameters if subject.best is None else subject.best.params
-    names = [name for name in subject.parameters if name in best_has][:MOST_PARAMETERS]
+    names = _telling(subject, [name for name in subject.parameters if name in best_has])
     ended = [t for t in subject.trials if t.value is not None or subject.state_of(t) != "running"]
     inside = [{t.number for t in subject.coordinates(name, ended)[0]} for name in names]
     drawn = [t for t in ended if all(t.number in some for some in inside)]
-    if not names or not drawn:
-        raise NothingToShowError("No trial has ended that has the parameters all have in common.")
-    made = dressed(go.Figure(), PARALLEL, 460)
+    if len(names) < 2 or not drawn:
+        raise NothingToShowError("It takes ended trials with two parameters in common to draw lines between them.")
+    letters = sum(map(len, labels(names, MOST_LETTERS)))
+    slanted = SLANTED if letters > UPRIGHT else 0
+    made = dressed(go.Figure(), PARALLEL, 460 + slanted, ticks=slanted)
+    made.update_xaxes(tickangle=35 if slanted else 0)
     heights = _heights(subject, names, drawn)
     per_cost = value_per_cost(subject)
     crowd = min(1.0, math.sqrt(CROWD / len(drawn)))  # many lines are fainter, so that they can be told apart
-    for strength, trials in _by_strength([t for t in drawn if t.value is not None], per_cost):
+    best = [t for t in drawn if subject.best is not None and t.number == subject.best.number]
+    for strength, trials in _by_strength([t for t in drawn if t.value is not None and t not in best], per_cost):
         share = strength / (N_STRENGTHS - 1)
         line = {"color": _mixed(share), "width": 1.0 + 1.2 * share}
         words = {0: "little value per cost", N_STRENGTHS - 1: "most value per cost"}.get(strength)
         _add_lines(made, subject, trials, heights, words, line, (0.3 + 0.6 * share) * crowd)
-    failed = [t for t in drawn if t.value is None]
-    dotted = {"color": VERMILLION, "dash": "dot", "width": 1.5}
-    _add_lines(made, subject, failed, heights, "without a value", dotted, 0.8 * crowd)
-    best = [t for t in drawn if subject.best is not None and t.number == subject.best.number]
+    for early, words, color in ((False, "without a value", VERMILLION), (True, "stopped early", PURPLE)):
+        some = [t for t in drawn if t.value is None and subject.ended_early(t) is early]
+        _add_lines(made, subject, some, heights, words, {"color": color, "dash": "dot", "width": 1.5}, 0.8 * crowd)
     _add_lines(made, subject, best, heights, "best trial", {"color": GREEN, "width": 4}, 1.0)
     _add_axes(made, subject, names)
     return made
+
+
+def _telling(subject: Subject, names: list[str]) -> list[str]:
+    """The parameters to show: all, or of many those that matter the most."""
+    if len(names) <= MOST_PARAMETERS:
+        return names
+    shares = {each.name: each.share for each in subject.importance}
+    chosen = sorted(names, key=lambda name: -shares.get(name, 0.0))[:MOST_PARAMETERS]
+    return [name for name in names if name in chosen]
 
 
 def _heights(subject: Subject, names: list[str], trials: list[Trial]) -> dict[int, list[float]]:
@@ -98,9 +113,7 @@ def _add_lines(
     hover: list[str] = []
     for trial in trials:
         row = heights[trial.number]
-        # A single parameter has no line to be drawn: a short dash stands for it.
-        row = row if len(row) > 1 else row * 2
-        x += [*np.linspace(0.0, max(len(heights[trial.number]) - 1, 0.15), len(row)).tolist(), None]
+        x += [*range(len(row)), None]
         y += [*row, None]
         hover += [_hover(subject, trial)] * (len(row) + 1)
     made.add_scatter(
@@ -140,7 +153,11 @@ def _add_axes(made: go.Figure, subject: Subject, names: list[str]) -> None:
                 xshift=3,
                 font_size=11,
             )
-    ticks = {"tickvals": list(range(len(names))), "ticktext": labels(names, 16), "range": [-0.1, len(names) - 0.55]}
+    ticks = {
+        "tickvals": list(range(len(names))),
+        "ticktext": labels(names, MOST_LETTERS),
+        "range": [-0.1, len(names) - 0.55],
+    }
     made.update_xaxes(**ticks, showgrid=False, showline=False)
     made.update_yaxes(visible=False, range=[-0.04, 1.04])
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from pbgi.report import best_value, gauge, importance, parallel, slices, spending
+from pbgi.report import best_value, curves, gauge, importance, parallel, slices, spending
 from pbgi.report.source import Source, subject_of
 from pbgi.report.style import NothingToShowError, blank
 from pbgi.report.subject import Subject
@@ -24,11 +24,23 @@ class Plot:
         title: What it is called.
         draw: Draws it, or raises a `NothingToShowError`.
         how_to_read: What it tells, in a sentence or two.
+        note: What else must be said of this run; may be empty.
     """
 
     title: str
     draw: Callable[[Subject], Any]
     how_to_read: str
+    note: Callable[[Subject], str] = lambda _: ""
+
+
+def _of_many(most: int, which: str) -> Callable[[Subject], str]:
+    """Which parameters are shown, where there are too many."""
+
+    def note(subject: Subject) -> str:
+        n = len(subject.parameters)
+        return f"Shown are the {most} of {n} parameters {which}." if n > most else ""
+
+    return note
 
 
 BEST_VALUE = Plot(
@@ -44,17 +56,25 @@ OUTLOOK = Plot(
     "The expected best value after spending so much more, if the best points the model knows of are tried in the best "
     "order; the band is an 80 % interval. It counts on the model being right, and on nothing new being "
     "learned on the way.",
+    best_value.skewed,
 )
 SPENDING = Plot(
     spending.SPENDING,
     spending.draw_spending,
     "What trials cost, by how they ended and by region of each parameter. Long bars far from the best point are money "
     "that taught where not to look.",
+    _of_many(spending.MOST_PARAMETERS, "over which spending differs the most"),
 )
 COSTS = Plot(
     spending.COSTS,
     spending.draw_costs,
     "A dot on the diagonal cost what was predicted; above it, more.",
+)
+STOPPED = Plot(
+    curves.STOPPED,
+    curves.draw_stopped,
+    "Each line has the values of a trial after its steps; a dot is where it was stopped. The bar has what was paid, "
+    "and what stopping saved: what these trials would have cost if they had run to their end, less what they did cost.",
 )
 GAUGE = Plot(
     gauge.GAUGE,
@@ -73,20 +93,23 @@ IMPORTANCE = Plot(
     importance.draw_importance,
     "Of all that values would vary over the space, how much a parameter makes by itself, as the model believes; the "
     "line is an 80 % interval. What parameters make together, and what is not known, belongs to none of them.",
+    importance.rest,
 )
 SLICES = Plot(
     slices.SLICES,
     slices.draw_slices,
     "What the model expects along one parameter, all others as in the best trial. A wide band means that little is "
     "known there; the index weighs it against the cost.",
+    _of_many(slices.MOST_PARAMETERS, "along which the value changes the most"),
 )
 PARALLEL = Plot(
     parallel.PARALLEL,
     parallel.draw_parallel,
     "A line per trial. The bluer it is, the more it was better than the median trial, per cost; dotted lines gave no "
     "value.",
+    _of_many(parallel.MOST_PARAMETERS, "that matter the most"),
 )
-PLOTS = (BEST_VALUE, OUTLOOK, SPENDING, COSTS, GAUGE, COST_SCALE, IMPORTANCE, SLICES, PARALLEL)
+PLOTS = (BEST_VALUE, OUTLOOK, SPENDING, COSTS, STOPPED, GAUGE, COST_SCALE, IMPORTANCE, SLICES, PARALLEL)
 
 
 def figures(source: Source, *, unit: str = "") -> dict[str, go.Figure]:
@@ -128,6 +151,11 @@ def plot_costs(source: Source, *, unit: str = "") -> go.Figure:
     return _drawn(COSTS, source, unit)
 
 
+def plot_stopped(source: Source, *, unit: str = "") -> go.Figure:
+    """Where trials were stopped early, and what that saved."""
+    return _drawn(STOPPED, source, unit)
+
+
 def plot_stop_gauge(source: Source, *, unit: str = "") -> go.Figure:
     """The best index beside the best value, and where it fell below."""
     return _drawn(GAUGE, source, unit)
@@ -139,7 +167,7 @@ def plot_cost_scale(source: Source, *, unit: str = "") -> go.Figure:
 
 
 def plot_importance(source: Source, *, unit: str = "") -> go.Figure:
-    """How much of what the objective does goes with each parameter."""
+    """The importance of each parameter, as the model believes."""
     return _drawn(IMPORTANCE, source, unit)
 
 

@@ -29,7 +29,8 @@ def draw_slices(subject: Subject) -> go.Figure:
     if subject.beliefs is None or subject.best is None:
         raise NothingToShowError("There is no model before a trial has given a value.")
     shown = _telling(subject.beliefs.slices)
-    names = [heading for part in shown for heading in (label(part.name), f"cost by {label(part.name, 24)}")]
+    short = labels((part.name for part in shown), 26)
+    names = [heading for name in short for heading in (name, f"cost by {name}")]
     made = panels(SLICES, names, rows=len(shown), columns=2, heights=[ROW_HEIGHT] * len(shown))
     indices = [_index(subject, part) for part in shown]
     for row, (part, index) in enumerate(zip(shown, indices, strict=True), start=1):

@@ -54,6 +54,7 @@ def _of_optimizer(optimizer: Optimizer, unit: str, name: str) -> Subject:
         unit=unit,
         optimizer=optimizer,
         numbers=tuple(trial.number for trial in optimizer.trials),
+        curves={t.number: tuple((r.step, r.value) for r in t.reports) for t in optimizer.trials if t.reports},
     )
 
 

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from pbgi.display.wording import number
 from pbgi.history import Trial
-from pbgi.report.palette import BLUE, GREY, VERMILLION
+from pbgi.report.palette import BLUE, GREY, PURPLE, VERMILLION
 from pbgi.report.regions import Region, regions_of
 from pbgi.report.style import STATE_COLORS, STATE_PATTERNS, NothingToShowError, faint, figure, log_axis, panels
 from pbgi.report.subject import Subject
@@ -18,6 +18,7 @@ COSTS = "Predicted cost against paid"
 COLUMNS = 2
 MOST_PARAMETERS = 11
 BAR_HEIGHT = 24
+OTHERS = {True: "complete", False: "without a value"}  # by whether a trial has a value
 
 
 def draw_spending(subject: Subject) -> go.Figure:
@@ -86,20 +87,25 @@ def draw_costs(subject: Subject) -> go.Figure:
     title_x, title_y = with_unit("Predicted cost", subject.unit), with_unit("Paid", subject.unit)
     made = figure(COSTS, x=title_x, y=title_y, height=460)
     low, high = float(min(predicted.min(), paid.min())) / 1.15, float(max(predicted.max(), paid.max())) * 1.15
-    ratio = float(np.exp(np.median(np.abs(np.log(paid) - np.log(predicted)))))
+    whole = [i for i, trial in enumerate(both) if not subject.ended_early(trial)]
+    apart = np.abs(np.log(paid[whole]) - np.log(predicted[whole]))
+    ratio = number(float(np.exp(np.median(apart))), 3) if whole else "1"
+    half = "" if ratio == "1" else f"; half of all within \N{MULTIPLICATION SIGN}{ratio}"
     made.add_scatter(
         x=[low, high],
         y=[low, high],
         mode="lines",
-        name=f"as predicted; half within \N{MULTIPLICATION SIGN}{number(ratio, 3)}",
+        name=f"as predicted{half}",
         line={"color": GREY, "dash": "dash", "width": 1.5},
         hoverinfo="skip",
     )
-    for is_complete, words, color, symbol in (
-        (True, "complete", BLUE, "circle"),
-        (False, "without a value", VERMILLION, "x"),
+    kinds = ["stopped early" if subject.ended_early(t) else OTHERS[t.value is not None] for t in both]
+    for words, color, symbol in (
+        (OTHERS[True], BLUE, "circle"),
+        (OTHERS[False], VERMILLION, "x"),
+        ("stopped early", PURPLE, "square"),
     ):
-        some = [i for i, trial in enumerate(both) if (trial.value is not None) is is_complete]
+        some = [i for i, kind in enumerate(kinds) if kind == words]
         if some:
             made.add_scatter(
                 x=predicted[some],

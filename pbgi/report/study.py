@@ -22,7 +22,7 @@ from pbgi.history import Trial
 from pbgi.integrations.optuna import PBGISampler
 from pbgi.optimizer import Optimizer
 from pbgi.parameter import Categorical, Float, Parameter
-from pbgi.report.subject import Subject
+from pbgi.report.subject import Curve, Subject
 from pbgi.serialization import Value, plain_value
 from pbgi.settings import Settings
 from pbgi.stopping import BudgetSpent, NothingLeft, Situation, StopReason
@@ -30,6 +30,7 @@ from pbgi.study import attributes
 from pbgi.study.engine import StudyEngine, trial_of_account
 from pbgi.study.learned import LearnedSpace
 from pbgi.study.ledger import Account, Ledger, ledger_of
+from pbgi.study.moving import params_with_shares
 from pbgi.study.reports import Lengths
 from pbgi.study.settings import StudySettings
 from pbgi.study.spaces import Axis, SearchSpace
@@ -85,6 +86,7 @@ def subject_of_study(study: Study, *, unit: str = "", name: str = "") -> Subject
         ask_reason=partial(_stop_reason, told.settings, ledger, optimizer),
         # Where it is known how long a trial is, one that has reported was stopped.
         pruned=frozenset() if told.lengths else frozenset(t.number for t in trials if t.state == StudyState.PRUNED),
+        curves={trial.number: curve for trial in trials if (curve := _curve(trial))},
     )
 
 
@@ -218,10 +220,15 @@ def _plain(value: object) -> Value:
         return text(value)
 
 
+def _curve(trial: FrozenTrial) -> Curve:
+    """What it said on its way, at Optuna's steps."""
+    return tuple((step, value) for step, value in sorted(trial.intermediate_values.items()) if math.isfinite(value))
+
+
 def _trial(account: Account, search_space: SearchSpace, in_words: Any, lengths: Lengths | None) -> Trial:
     """The trial, charged as the ledger says."""
     trial, suggestion = account.trial, account.suggestion
-    point = search_space.to_engine(trial.params)
+    point = search_space.to_engine(params_with_shares(trial, search_space.distributions))
     params = {name: _plain(value) for name, value in trial.params.items()}
     shown = params if point is None else params | in_words(point)
     return trial_of_account(account, shown, {} if suggestion is None else suggestion.record, lengths)

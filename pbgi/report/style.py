@@ -27,10 +27,12 @@ STATE_COLORS = {
 }
 STATE_PATTERNS = {"complete": "", "failed": "x", PRUNED: "/", "stopped": "/", "interrupted": "-", "running": "."}
 BEHIND = "rgba(255,255,255,0.72)"  # words that lines may cross; on the page in the color of its paper
+NARROW = 0.3  # decades: numbers within a factor of two
 HEIGHT = 420
 ABOVE, BELOW, GAP = 56, 96, 64  # pixels
 NAMES = 18  # pixels above the panels, for their names
 LEGEND = 58  # pixels below the axes: ticks and a title are in between
+ON_A_PHONE = 30  # letters of names that fit beside each other there
 
 
 class NothingToShowError(Exception):
@@ -77,9 +79,17 @@ def panels(
     return dressed(made, title, round(inside) + ABOVE + BELOW + NAMES, above=ABOVE + NAMES)
 
 
-def dressed(made: go.Figure, title: str, height: int = HEIGHT, above: int = ABOVE) -> go.Figure:
-    """The figure in our clothes: the title at the top, the legend below the axes, where it meets nothing else."""
-    below = -LEGEND / (height - above - BELOW)
+def dressed(made: go.Figure, title: str, height: int = HEIGHT, *, above: int = ABOVE, ticks: int = 0) -> go.Figure:
+    """The figure in our clothes: the title at the top, the legend below the axes, where it meets nothing else.
+
+    Args:
+        made: The figure.
+        title: Of the whole.
+        height: Of the whole, in pixels.
+        above: Pixels above the axes.
+        ticks: Pixels that the words below the axes need beyond one line.
+    """
+    below = -(LEGEND + ticks) / (height - above - BELOW - ticks)
     made.update_layout(
         title={"text": title, "x": 0.0, "xref": "paper", "y": 1.0, "yref": "container", "yanchor": "top"},
         title_font_size=17,
@@ -90,13 +100,20 @@ def dressed(made: go.Figure, title: str, height: int = HEIGHT, above: int = ABOV
         font={"family": WEB_FONT, "size": 13, "color": TEXT},
         legend={"orientation": "h", "x": 0.0, "y": below, "yanchor": "top", "bgcolor": "rgba(0,0,0,0)"},
         hoverlabel={"bgcolor": "#222222", "bordercolor": "#888888", "font": {"color": "#ffffff", "family": WEB_FONT}},
-        margin={"l": 64, "r": 24, "t": above, "b": BELOW},
+        margin={"l": 64, "r": 24, "t": above, "b": BELOW + ticks},
         hovermode="closest",
     )
     axis = {"gridcolor": GRID, "linecolor": EDGE, "zeroline": False, "automargin": True, "separatethousands": True}
     made.update_xaxes(**axis, exponentformat="power", showline=True)
     made.update_yaxes(**axis, exponentformat="power", showline=True)
     return made
+
+
+def is_wide(made: go.Figure) -> bool:
+    """Whether a figure is too wide for a phone: it has panels beside each other, or many names below an axis."""
+    axes = list(made.select_xaxes())
+    letters = [sum(map(len, axis.ticktext or ())) for axis in axes if axis.type != "log"]
+    return any(axis.domain and axis.domain[0] > 0.0 for axis in axes) or max(letters, default=0) > ON_A_PHONE
 
 
 def blank(title: str, reason: str) -> go.Figure:
@@ -112,7 +129,9 @@ def log_axis(values: Sequence[float] | Floats) -> dict[str, Any]:
     """A logarithmic axis for these positive numbers, with a few ticks that are written out."""
     low, high = float(np.log10(np.min(values))), float(np.log10(np.max(values)))
     decades = np.arange(np.floor(low), np.ceil(high) + 1.0)
-    if high - low > 2.5:
+    if high - low < NARROW:
+        ticks = _even_ticks(10.0**low, 10.0**high)
+    elif high - low > 2.5:
         ticks = 10.0 ** decades[:: max(1, round((high - low) / 6.0))]
     else:
         ticks = np.outer(10.0**decades, [1.0, 1.5, 2.0, 3.0, 5.0, 7.0] if high - low < 1.0 else [1.0, 2.0, 5.0]).ravel()
@@ -120,6 +139,14 @@ def log_axis(values: Sequence[float] | Floats) -> dict[str, Any]:
     margin = 0.04 * (high - low) or 0.1
     axis = {"type": "log", "tickvals": ticks.tolist(), "ticktext": [number(float(t), 3) for t in ticks]}
     return axis | {"range": [low - margin, high + margin]}
+
+
+def _even_ticks(low: float, high: float) -> Floats:
+    """About five round numbers between two that are near each other, the ends included."""
+    step = (high - low) / 4.0 or 0.1 * high
+    unit = 10.0 ** np.floor(np.log10(step))
+    step = unit * min((m for m in (1.0, 2.0, 5.0, 10.0) if m * unit >= step * 0.999), default=10.0)
+    return np.asarray(step * np.arange(np.floor(low / step), np.ceil(high / step) + 1.0))
 
 
 def upright_line(made: go.Figure, x: float, words: str, *, end: float, color: str = GREY, at_top: bool = True) -> None:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from pbgi.settings import DIRECTIONS, Settings
 from pbgi.stopping import GittinsStop, StopReason, rules_of
 
 PRUNED = "pruned"
+EARLY = ("stopped", PRUNED)  # states of trials that were ended because they were not worth going on with
+Curve: TypeAlias = tuple[tuple[int, float], ...]
 NOTHING_MORE = ("BudgetSpent", "SpaceExhausted")  # reasons after which what is left buys nothing
 AT_LEAST = 0.5  # of what was spent, that is how far an outlook reaches
 
@@ -51,6 +53,7 @@ class Subject:
         known_reason: Why it ended, if somebody has noted it.
         ask_reason: Else what to ask, when it is needed: that may take as long as a suggestion.
         pruned: Numbers of the trials that were pruned; they count as failed otherwise.
+        curves: By number, what trials said on their way: steps, each with the value then.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Subject:
     known_reason: StopReason | None = None
     ask_reason: Callable[[], StopReason | None] = lambda: None
     pruned: frozenset[int] = field(default_factory=frozenset)
+    curves: Mapping[int, Curve] = field(default_factory=dict)
 
     @property
     def sign(self) -> float:
@@ -105,11 +109,20 @@ class Subject:
         """Trials with a value."""
         return tuple(trial for trial in self.trials if trial.state is TrialState.COMPLETE)
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether there are several values, and no difference between them: then none of them is the best."""
+        return len(self.completed) > 2 and len({trial.value for trial in self.completed}) == 1
+
+    @cached_property
+    def feasible(self) -> tuple[Trial, ...]:
+        """Trials with a value that keep all conditions."""
+        return tuple(trial for trial in self.completed if is_feasible(trial, self.constraints))
+
     @cached_property
     def best(self) -> Trial | None:
         """The completed trial with the best value that keeps all conditions; the first of equals."""
-        good = [trial for trial in self.completed if is_feasible(trial, self.constraints)]
-        return max(good, key=lambda t: (self.sign * (t.value or 0.0), -t.number), default=None)
+        return max(self.feasible, key=lambda t: (self.sign * (t.value or 0.0), -t.number), default=None)
 
     @property
     def constraints(self) -> Constraints | None:
@@ -154,14 +167,18 @@ class Subject:
     @cached_property
     def outlook(self) -> Outlook | None:
         """What more budget is expected to buy: what is left of it, and at least half as much again as was spent."""
-        if self.beliefs is None or self.best is None or self.best.value is None or self.spent <= 0.0:
+        if self.beliefs is None or self.best is None or self.spent <= 0.0 or self.is_flat:
             return None
         horizon = max(self.spendable, AT_LEAST * self.spent)
-        return outlook_of(self.beliefs, self.best.value, self.sign, horizon)
+        return outlook_of(self.beliefs, self.best.value or 0.0, self.sign, horizon)
 
     def state_of(self, trial: Trial) -> str:
         """Where a trial stands, in a word."""
         return PRUNED if trial.number in self.pruned else trial.state.value
+
+    def ended_early(self, trial: Trial) -> bool:
+        """Whether it was stopped or pruned."""
+        return self.state_of(trial) in EARLY
 
     def coordinates(self, name: str, trials: Iterable[Trial]) -> tuple[list[Trial], Floats]:
         """Those of the trials that have this parameter within its bounds, and where in [0, 1] they have it."""

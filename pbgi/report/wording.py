@@ -33,7 +33,16 @@ def label(value: object, most: int = MOST_LETTERS) -> str:
     return "".join(_ENTITIES.get(c, c) for c in text(value, most))
 
 
+def _without_middle(written: str, most: int) -> str:
+    kept = most - 1
+    return written if len(written) <= most else f"{written[: kept // 2]}…{written[-(kept - kept // 2) :]}"
+
+
 def labels(values: Any, most: int = MOST_LETTERS) -> list[str]:
     """Labels of several values; those that became alike when they were cut are numbered, so that they stay apart."""
-    written = [label(value, most) for value in values]
+    whole = [text(value) for value in values]
+    cut = [text(value, most) for value in whole]
+    # Names that begin alike are told apart by how they end.
+    ends = [c if cut.count(c) == 1 else _without_middle(w, most) for w, c in zip(whole, cut, strict=True)]
+    written = [label(each, most) for each in ends]
     return [w if written.count(w) == 1 else f"{w} ({written[: i + 1].count(w)})" for i, w in enumerate(written)]

@@ -16,7 +16,7 @@ from pbgi.errors import InvalidInputError
 from pbgi.history import Trial, TrialState
 from pbgi.optimizer import Optimizer
 from pbgi.run.log import LOG
-from pbgi.serialization import Value, require_fields
+from pbgi.serialization import Value, parsed_json, require_fields
 
 FORMAT = 1
 FIELDS = ("format", "x0", "points", "has_own_unit", "optimizer")
@@ -79,7 +79,7 @@ class Checkpoint:
 
     def _read(self) -> dict[str, Any]:
         try:
-            data = json.loads(self.path.read_bytes())
+            data = parsed_json(self.path.read_bytes())
             require_fields("the run", data, FIELDS)
         except ValueError as error:
             raise InvalidInputError(f"{self._rule}; got {str(self.path)!r}: {error}") from None
@@ -158,7 +158,8 @@ def _shown(value: object) -> str:
 def _write_whole(path: Path, content: bytes) -> None:
     """Write beside it first, then put it in its place in one step; both are on the disk before this returns."""
     draft = path.with_name(path.name + ".draft")
-    with draft.open("wb") as file:
+    draft.unlink(missing_ok=True)
+    with draft.open("xb") as file:  # a new one: a link that somebody has put there is not followed
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

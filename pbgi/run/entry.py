@@ -22,7 +22,7 @@ from pbgi.parameter import Parameter
 from pbgi.policy import Policy
 from pbgi.run.checkpoint import Beginning, Checkpoint
 from pbgi.run.ending import Failures
-from pbgi.run.evaluation import Function, Threads
+from pbgi.run.evaluation import Function, Threads, require_function
 from pbgi.run.file_lock import held
 from pbgi.run.loop import Callback, Run
 from pbgi.run.progress import Progress
@@ -98,8 +98,8 @@ def minimize(
         BrokenFunctionError: The first `max_failures` trials failed.
         InvalidInputError: An argument breaks its rule, or the function returned no value before the first success.
     """
-    if not callable(fun):
-        raise InvalidInputError(f"fun must be callable, a function of a dict of parameters; got {fun!r}")
+    require_function(fun)
+    called = _functions(callbacks)
     optimizer = Optimizer(
         space,
         budget=budget,
@@ -111,7 +111,9 @@ def minimize(
         n_startup_trials=n_startup_trials,
         seed=seed,
         constraints=constraints,
+        max_failures=None,  # counted where the traceback is known
     )
+    _require_executor(executor)
     limit = None if seconds is None else require_positive("seconds", seconds)
     if optimizer.endless and limit is None:
         raise InvalidInputError(
@@ -131,7 +133,7 @@ def minimize(
         run = Run(
             begun,
             fun,
-            callbacks=callbacks,
+            callbacks=called,
             shown=shown,
             failures=Failures(most_failures, _n_succeeded(begun.optimizer)),
             checkpoint=checkpoint,
@@ -160,10 +162,28 @@ maximize = _maximizing(minimize)
 """Maximize a function within a budget: `minimize` with `direction="maximize"`, and its other arguments."""
 
 
+def _functions(callbacks: Iterable[Callback]) -> tuple[Callback, ...]:
+    called = tuple(callbacks) if isinstance(callbacks, Iterable) else (None,)
+    if not all(callable(callback) for callback in called):
+        rule = "callbacks must be a list of functions of an optimizer and a trial"
+        raise InvalidInputError(f"{rule}; got {callbacks!r}; write callbacks=[function]")
+    return called
+
+
 def _file(resume: str | os.PathLike[str]) -> Path:
-    if not isinstance(resume, str | os.PathLike) or not str(resume):
+    try:
+        name = os.fsencode(resume)
+    except (TypeError, UnicodeEncodeError):
+        name = b""
+    if not name or b"\0" in name or Path(os.fsdecode(name)).is_dir():
         raise InvalidInputError(f"resume must be the name of a file; got {resume!r}")
-    return Path(resume).absolute()  # the function may change the folder it runs in
+    # Absolute, since the function may change the folder it runs in; and whatever links lead there, one run at a time.
+    return Path(os.fsdecode(name)).resolve()
+
+
+def _require_executor(executor: object) -> None:
+    if executor is not None and not isinstance(executor, Executor):
+        raise InvalidInputError(f"executor must be None or a concurrent.futures.Executor; got {executor!r}")
 
 
 def _n_succeeded(optimizer: Optimizer) -> int:

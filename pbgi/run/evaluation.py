@@ -1,5 +1,6 @@
 """Calling the user's function: where it runs, how long it takes, and what it returns or raises."""
 
+import inspect
 import threading
 import time
 import traceback
@@ -41,6 +42,34 @@ class Outcome(NamedTuple):
     stopped: str | None = None
 
 
+def require_function(fun: Any) -> None:
+    """Refuse what gives no value, whatever it is called with.
+
+    Raises:
+        InvalidInputError: It cannot be called with one argument, or calling it does not run it.
+    """
+    if not callable(fun):
+        raise InvalidInputError(f"fun must be callable, a function of a dict of parameters; got {fun!r}")
+    own = (fun, getattr(fun, "__call__", None))  # noqa: B004 (an object's call may be one of these as well)
+    if any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in own):
+        way_out = "write lambda params: asyncio.run(fun(params))"
+        raise InvalidInputError(
+            f"fun must return a value; got {fun!r}, which is async, so a call returns none; {way_out}"
+        )
+    if any(inspect.isgeneratorfunction(f) for f in own):
+        raise InvalidInputError(f"fun must return a value; got {fun!r}, a generator; write return instead of yield")
+    try:  # a wrapper may take other arguments than what it wraps
+        parameters = inspect.signature(fun, follow_wrapped=False)
+    except (TypeError, ValueError):  # some builtins have none
+        return
+    try:
+        parameters.bind({})
+    except TypeError:
+        rule = "fun must take one argument, a dict of parameters"
+        way_out = "write lambda params: fun(**params)"
+        raise InvalidInputError(f"{rule}; got {fun!r} with {parameters}; {way_out}") from None
+
+
 def evaluate(fun: Function, params: dict[str, Value]) -> Outcome:
     """Run the function where the worker is; what it raises comes back as text, since not every error can travel."""
     start = time.perf_counter()
@@ -54,9 +83,16 @@ def evaluate(fun: Function, params: dict[str, Value]) -> Outcome:
     except Exception as raised:
         below = None if raised.__traceback__ is None else raised.__traceback__.tb_next  # without this function
         where = "".join(traceback.format_exception(type(raised), raised, below))
-        error = f"{type(raised).__name__}: {raised}"
-        return Outcome(None, time.perf_counter() - start, error, where, _line(below))
+        return Outcome(None, time.perf_counter() - start, in_a_line(raised), where, _line(below))
     return Outcome(returned, time.perf_counter() - start)
+
+
+def in_a_line(error: BaseException) -> str:
+    """The kind of an error and what it says, if it can say anything: users write these classes."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return f"{type(error).__name__}, which cannot be shown as text"
 
 
 def _line(below: TracebackType | None) -> str | None:

@@ -37,10 +37,20 @@ def held(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def _opened(lock: Path) -> int:
+    """A descriptor of the file, which is no symbolic link: others may be able to write to its folder."""
+    try:
+        return os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise InvalidInputError(f"resume must be a file beside which no link is the lock; got {str(lock)!r}") from None
+
+
 def _locked(lock: Path, path: Path) -> int:
     """A descriptor of the file that has the name now, locked: one that was just removed would lock out nobody."""
     while True:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = _opened(lock)
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if lock.exists() and lock.stat().st_ino == os.fstat(descriptor).st_ino:

@@ -16,7 +16,7 @@ from pbgi.history import Trial, TrialState
 from pbgi.optimizer import Optimizer
 from pbgi.run.checkpoint import Beginning, Checkpoint
 from pbgi.run.ending import STOPPED, EndedError, Failures, stopped
-from pbgi.run.evaluation import Function, Outcome, cost_in, evaluate, read
+from pbgi.run.evaluation import Function, Outcome, cost_in, evaluate, in_a_line, read
 from pbgi.run.log import LOG, warn
 from pbgi.run.progress import Progress, describe
 from pbgi.run.result import Result, result_of
@@ -105,10 +105,12 @@ class Run:
         except KeyboardInterrupt:
             self._leave_running("interrupted")
             return None
-        except Exception as error:
+        except SystemExit:
+            raise
+        except BaseException as error:  # among them cancellations, which are no Exception
             if not self._failures.n_succeeded:
                 raise
-            why = f"{type(error).__name__}: {error}"
+            why = in_a_line(error)
             self._leave_running(why)
             warn(f"the search ended early, with what there is:\n{traceback.format_exc()}")
             return StopReason("Error", f"the search ended early: {why}")
@@ -290,6 +292,4 @@ def _outcome(future: Future[Outcome]) -> Outcome:
     if isinstance(lost, KeyboardInterrupt):
         raise lost
     # The function's own errors come back as outcomes: this is the workers'.
-    raise EndedError(
-        StopReason("WorkersLost", f"the workers could not run the function: {type(lost).__name__}: {lost}")
-    )
+    raise EndedError(StopReason("WorkersLost", f"the workers could not run the function: {in_a_line(lost)}"))

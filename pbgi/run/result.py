@@ -18,7 +18,7 @@ from pbgi.stopping import StopReason
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         params: The best parameters; None if no trial succeeded, or none kept all conditions on outcomes.
@@ -78,7 +78,7 @@ class Result:
 
     @property
     def recommended(self) -> Recommendation | None:
-        """The trial to go with where values are noisy; without noise the best one, see `Optimizer.recommended`."""
+        """The trial to choose if values are noisy; without noise the best one, see `Optimizer.recommended`."""
         return self.optimizer.recommended
 
     def to_dataframe(self) -> Any:

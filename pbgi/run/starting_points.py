@@ -31,6 +31,8 @@ def read_points(space: Space, x0: Iterable[Any]) -> list[Known]:
     Raises:
         InvalidInputError: One is something else, or not in the space.
     """
+    if isinstance(x0, Mapping | str) or not isinstance(x0, Iterable):
+        raise InvalidInputError(f"x0 must be a list of points; got {x0!r}; write x0=[{{...}}]")
     return [_read(space, point) for point in x0]
 
 

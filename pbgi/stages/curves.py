@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from pbgi.arrays import Floats
+from pbgi.arrays import Floats, Ints
 from pbgi.gp.algebra import cholesky, solve
 from pbgi.gp.kernel import CrossCovariance, kernel_named
 from pbgi.space import Space
@@ -47,7 +47,11 @@ class Observed(NamedTuple):
 
     X: Floats
     values: Floats
-    reached: Floats
+    reached: Ints
+
+    def of(self, rows: Ints) -> "Observed":
+        """Some of the trials."""
+        return Observed(self.X[rows], self.values[rows], self.reached[rows])
 
 
 class _Fit(NamedTuple):
@@ -70,22 +74,28 @@ class _Stage:
     fits: Sequence[_Fit]
     pull: Floats  # (2,) slopes found, of the last value and of the last increment
 
-    def increment(self, X: Floats, last: Floats, before: Floats) -> tuple[Floats, Floats]:
-        """Mean (m,) and covariance (m, m) of increments: what is not known of the function they have in common."""
+    def increment(self, X: Floats, last: Floats, before: Floats, *, joint: bool) -> tuple[Floats, Floats]:
+        """Mean (m,) and covariance (m, m) of increments: what is not known of the function they have in common.
+
+        If not joint, each by itself: mean (m,) and variance (m,).
+        """
         linear = _linear(last - self.mean, last - before)
         shared, function = linear @ self.linear.T, self.covariance.value(X)
-        among_linear, among_function = linear @ linear.T, self._among(X)
-        mean, square = np.zeros(len(X)), np.zeros((len(X), len(X)))
+        among_linear = linear @ linear.T if joint else np.vecdot(linear, linear)
+        among_function = self._among(X) if joint else np.ones(len(X))
+        mean, square = np.zeros(len(X)), np.zeros_like(among_linear)
+        own = slice(None, None, len(X) + 1 if joint else 1)
         for fit in self.fits:
             cross = shared + fit.function * function
             expected = cross @ fit.alpha
             whitened = solve_triangular(fit.factor, cross.T, lower=True, check_finite=False)
-            within = among_linear + fit.function * among_function - whitened.T @ whitened
-            within.flat[:: len(X) + 1] += fit.noise
+            within = among_linear + fit.function * among_function
+            within -= whitened.T @ whitened if joint else np.vecdot(whitened.T, whitened.T)
+            within.flat[own] += fit.noise
             mean = mean + fit.weight * expected
-            square += fit.weight * (within + np.multiply.outer(expected, expected))
-        square -= np.multiply.outer(mean, mean)
-        square.flat[:: len(X) + 1] += LEAST_VARIANCE
+            square += fit.weight * (within + _square(expected, joint=joint))
+        square -= _square(mean, joint=joint)
+        square.flat[own] += LEAST_VARIANCE
         return mean, square
 
     def _among(self, X: Floats) -> Floats:
@@ -101,17 +111,21 @@ class Curves:
     stages: Sequence[_Stage]
     seen: Observed
 
-    def forecast(self, seen: Observed) -> tuple[Floats, Floats]:
-        """Mean (n,) and covariance (n, n) of last values, of trials at least one stage of which has ended."""
-        rows, at = np.arange(len(seen.X)), (seen.reached - 1).astype(np.intp)
+    def forecast(self, seen: Observed, *, joint: bool = True) -> tuple[Floats, Floats]:
+        """Mean (n,) and covariance (n, n) of last values, of trials at least one stage of which has ended.
+
+        If not joint, each by itself: mean (n,) and variance (n,).
+        """
+        rows, at = np.arange(len(seen.X)), seen.reached - 1
         last = seen.values[rows, at]
         before = np.where(at > 0, seen.values[rows, at - 1], last)
-        spread = np.zeros((3, len(rows), len(rows)))  # of last values, of these with the ones before, of the latter
+        # Of last values, of these with the ones before, of the latter.
+        spread = np.zeros((3, len(rows), len(rows)) if joint else (3, len(rows)))
         for r, stage in enumerate(self.stages):
             on = np.flatnonzero(at <= r)
             if len(on):
-                change, covariance = stage.increment(seen.X[on], last[on], before[on])
-                block = np.ix_(np.arange(3), on, on)
+                change, covariance = stage.increment(seen.X[on], last[on], before[on], joint=joint)
+                block = np.ix_(np.arange(3), on, on) if joint else np.ix_(np.arange(3), on)
                 own, mixed, former = spread[block]
                 a, b = 1.0 + stage.pull[0] + stage.pull[1], -stage.pull[1]
                 turned = a * a * own + a * b * (mixed + mixed.T) + b * b * former + covariance
@@ -121,11 +135,12 @@ class Curves:
 
     def left_after(self) -> Floats:
         """(R - 1,) Variance of the last value that the end of a stage leaves open, on average over trials."""
-        left = np.empty(len(self.stages))
-        for r in range(len(self.stages)):
-            rows = np.flatnonzero(np.isfinite(self.seen.values[:, r]))[-MOST_ASKED:]
-            begun = Observed(self.seen.X[rows], self.seen.values[rows], np.full(len(rows), r + 1))
-            left[r] = np.diagonal(self.forecast(begun)[1]).mean()
+        reported = np.isfinite(self.seen.values[:, :-1])
+        rows = [np.flatnonzero(column)[-MOST_ASKED:] for column in reported.T]
+        reached = np.repeat(np.arange(len(rows)) + 1, [len(each) for each in rows])
+        asked = np.concatenate(rows)
+        _, variance = self.forecast(Observed(self.seen.X[asked], self.seen.values[asked], reached), joint=False)
+        left = np.bincount(reached - 1, variance) / np.bincount(reached - 1)
         return np.asarray(np.minimum.accumulate(left))
 
 
@@ -144,6 +159,11 @@ def _pooled(increments: Floats) -> float:
     square = sum(float(((column - column.mean()) ** 2).sum()) for column in columns if len(column))
     free = sum(max(len(column) - 1, 0) for column in columns)
     return max(square / free, LEAST_VARIANCE) if free else 1.0
+
+
+def _square(x: Floats, *, joint: bool) -> Floats:
+    """The products of all pairs, or the squares."""
+    return np.asarray(np.multiply.outer(x, x) if joint else x * x)
 
 
 def _linear(level: Floats, trend: Floats) -> Floats:

@@ -17,8 +17,9 @@ from pbgi.cost import CostModel, posterior_and_cost
 from pbgi.index import gittins_index, gittins_index_and_grad, instalment_index, log_h
 from pbgi.model import Model
 
-# The table of discounts: nodes in each direction, how far down from the largest deviation it reaches, and a margin.
-N_NODES, WIDEST, MARGIN = 12, 5.0, 0.05
+# The table of discounts: nodes in each direction, which keep prices to about half a percent; how far down from the
+# largest deviation it reaches, and a margin.
+N_NODES, WIDEST, MARGIN = 6, 5.0, 0.05
 RATIOS = (-15.0, 5.0)  # of log(cost / std)
 
 
@@ -68,11 +69,13 @@ class Discount:
     Attributes:
         low, high: (2,) Where these two numbers lie; beyond, the discount is that at the border.
         coefficients: (k, k) Of the Chebyshev polynomials.
+        slopes: (k - 1, k) and (k, k - 1) Of its derivatives in the two numbers.
     """
 
     low: Floats
     high: Floats
     coefficients: Floats
+    slopes: tuple[Floats, Floats]
 
     @classmethod
     def of(cls, instalments: Instalments, std: Floats, log_cost: Floats) -> "Discount":
@@ -92,7 +95,9 @@ class Discount:
         found = (log_h(-offset * np.exp(-s)) - r).reshape(N_NODES, N_NODES)
         fit = chebyshev.chebvander(nodes, N_NODES - 1).T * (2.0 / N_NODES)
         fit[0] *= 0.5
-        return cls(low, high, fit @ found @ fit.T)
+        coefficients = fit @ found @ fit.T
+        by_ratio, by_std = (chebyshev.chebder(coefficients, axis=axis) * 2.0 / (high - low)[axis] for axis in (0, 1))
+        return cls(low, high, coefficients, (by_ratio, by_std))
 
     def __call__(self, std: Floats, log_cost: Floats) -> tuple[Floats, Floats, Floats]:
         """The logarithm (m,), and its slopes in log std and log cost."""
@@ -102,12 +107,10 @@ class Discount:
         inside = (at > self.low[:, None]) & (at < self.high[:, None])
         u = np.clip(2.0 * (at - self.low[:, None]) / width - 1.0, -1.0, 1.0)
         first, second = (chebyshev.chebvander(each, N_NODES - 1) for each in u)
-        c = self.coefficients
-        by_first = first[:, :-1] @ chebyshev.chebder(c, axis=0)
-        by_ratio = np.vecdot(by_first, second) * (2.0 / width[0]) * inside[0]
-        by_second = second[:, :-1] @ chebyshev.chebder(c, axis=1).T
-        by_log_std = np.vecdot(by_second, first) * (2.0 / width[1]) * inside[1]
-        return np.minimum(np.vecdot(first @ c, second), 0.0), by_log_std - by_ratio, by_ratio
+        by_ratio = np.vecdot(first[:, :-1] @ self.slopes[0], second) * inside[0]
+        by_log_std = np.vecdot(first @ self.slopes[1], second[:, :-1]) * inside[1]
+        found = np.minimum(np.vecdot(first @ self.coefficients, second), 0.0)
+        return found, by_log_std - by_ratio, by_ratio
 
 
 class InstalmentIndex:

@@ -24,6 +24,7 @@ CHECKPOINT = "pbgi:checkpoint"  # which folder its checkpoint is in, where that 
 
 # Of a trial: system attributes.
 CONSTRAINTS = "constraints"  # Optuna's own: how far a trial is beyond each limit
+RETRIED = "failed_trial"  # Optuna's own: the first of the trials whose notes and point this one was given, to try again
 TRIAL = "pbgi:trial"  # what was suggested: the point, its predicted cost, and what the policy noted (Trial.record)
 CHOOSING = "pbgi:choosing"  # set while a worker chooses the point: the lock it holds meanwhile, or true
 PRICE = "pbgi:price"  # what it is charged, where that is known and no cost was told

@@ -4,7 +4,6 @@ Each is added once, complete and at a cost of 0, with what it was seen to cost f
 trial it comes from, so that the same command does not add it again.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,7 +12,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial
-from pbgi.serialization import Value
+from pbgi.serialization import Value, parsed_json
 from pbgi.study import attributes
 from pbgi.study.engine import trial_of_account
 from pbgi.study.ledger import ledger_of
@@ -100,7 +99,7 @@ def _filled(text: str) -> tuple[str, Value]:
     if not name or not equals:
         raise InvalidInputError(f"--fill must be NAME=VALUE; got {text!r}")
     try:
-        return name, json.loads(value)
+        return name, parsed_json(value)
     except ValueError:
         return name, value
 

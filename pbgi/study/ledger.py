@@ -220,7 +220,8 @@ def _says_nothing(trial: FrozenTrial, tells: bool) -> bool:
 
 
 def _seconds(trial: FrozenTrial, suggestion: Suggestion | None) -> float:
-    choosing = 0.0 if suggestion is None else suggestion.seconds
+    has_notes_of_another = attributes.RETRIED in trial.system_attrs
+    choosing = 0.0 if suggestion is None or has_notes_of_another else suggestion.seconds
     return 0.0 if trial.duration is None else max(trial.duration.total_seconds() - choosing, 0.0)
 
 

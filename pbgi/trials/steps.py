@@ -15,7 +15,7 @@ DOUBLING, SHORTEST = 2, 64
 
 
 class Report(NamedTuple):
-    """What a trial said on its way.
+    """A report of a trial that is under way.
 
     Attributes:
         step: How far it had come, from 1.
@@ -69,7 +69,7 @@ def cost_so_far(reports: Sequence[Report]) -> float:
 @checks_arguments
 @dataclass(frozen=True)
 class Steps:
-    """How long a trial is, and where on its way it is decided whether it goes on.
+    """The number of steps of a trial, and the steps at which it is decided whether it goes on.
 
     Args:
         last: The step at which a trial is complete: the number of epochs, say.

@@ -7,8 +7,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from pbgi.checks import check_charge, check_cost, check_outcomes, check_value, set_fields
-from pbgi.display.notebook import heading, params_table
+from pbgi.checks import as_float, check_charge, check_cost, check_outcomes, check_value, set_fields
+from pbgi.display.notebook import heading, params_table, sentence
+from pbgi.display.wording import number as short_number
 from pbgi.errors import InvalidInputError
 from pbgi.notes import Note
 from pbgi.serialization import Value, plain_value, require_fields
@@ -16,7 +17,7 @@ from pbgi.trials.steps import Report, checked_reports, cost_so_far
 
 
 class TrialState(StrEnum):
-    """Where a trial stands."""
+    """The state of a trial."""
 
     RUNNING = "running"
     COMPLETE = "complete"
@@ -86,8 +87,16 @@ class Trial:
 
     def _repr_html_(self) -> str:
         """For a notebook."""
-        known = {name: value for name in _TOLD if (value := getattr(self, name)) not in (None, False)}
-        return heading(f"Trial {self.number}, {self.state.value}") + params_table({**self.params, **known})
+        known = {name: getattr(self, name) for name in _TOLD} | dict(self.constraints)
+        told = [
+            name if value is True else f"{name} {short_number(value)}"
+            for name, value in known.items()
+            if value not in (None, False) and name != "message"
+        ]
+        step = [f"at step {self.step}"] if self.reports else []
+        words = ", ".join([" ".join([self.state.value, *step]), *(each.replace("_", " ") for each in told)])
+        said = "" if self.message is None else sentence(self.message)
+        return heading(f"Trial {self.number}: {words}") + params_table(self.params) + said
 
     def __post_init__(self) -> None:
         where = f"trial {self.number}"
@@ -150,7 +159,7 @@ def check_record(name: str, record: object) -> dict[str, Note]:
         raise InvalidInputError(f"{name} must be a mapping from names to numbers; got {record!r}")
     for key, value in record.items():
         for number in value if isinstance(value, list) else [value]:
-            if type(number) not in (int, float) or not math.isfinite(number):
+            if type(number) not in (int, float) or not math.isfinite(as_float(number)):
                 raise InvalidInputError(f"{name}[{key!r}] must be a finite number or a list of them; got {value!r}")
     return {key: list(value) if isinstance(value, list) else value for key, value in record.items()}
 

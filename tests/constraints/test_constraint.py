@@ -3,6 +3,7 @@
 import json
 import math
 
+import numpy as np
 import pytest
 
 import pbgi
@@ -25,6 +26,16 @@ def told(values, outcomes, **conditions):
 def test_margins_are_not_negative_where_the_condition_is_kept(condition, kept, broken):
     assert all(condition.margin(outcome) >= 0.0 for outcome in kept)
     assert all(condition.margin(outcome) < 0.0 for outcome in broken)
+
+
+@pytest.mark.parametrize("condition", [AtMost(1.7e308), AtLeast(-1.7e308), AtMost(-1.7e308), AtLeast(1.7e308)])
+def test_margins_that_no_float_holds_are_the_largest_one(condition):
+    outcomes = [-1.7e308, 1.7e308, 0.0, 5e-324]
+    assert all(math.isfinite(condition.margin(outcome)) for outcome in outcomes)
+    optimizer = told([1.0, 2.0, 3.0, 4.0], [{"a": outcome} for outcome in outcomes], a=condition)
+    with np.errstate(all="raise"):
+        assert optimizer.ask().number == 4
+    assert optimizer.conditions[0].n_told == 4
 
 
 @pytest.mark.parametrize("limit", [math.nan, math.inf, "10", None, True])

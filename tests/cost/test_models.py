@@ -407,6 +407,12 @@ def test_bad_prices_are_refused(make, bad):
     assert repr(bad) in str(refusal.value)
 
 
+@pytest.mark.parametrize("make", [lambda: KnownCost(None), lambda: KnownCost(3.0), lambda: LearnedCost({"x": 1.0})])
+def test_a_price_that_cannot_be_called_is_refused_at_once(make):
+    with pytest.raises(InvalidInputError, match="must be a function of the parameters, a dict; got"):
+        make()
+
+
 @pytest.mark.parametrize("good", [2, 2.0, np.float64(2), np.float32(2), np.int64(2)])
 def test_numbers_of_all_kinds_are_prices(good):
     model = fit(KnownCost(lambda _: good), LINE, np.empty((0, 1)), [])

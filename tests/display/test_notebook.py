@@ -100,3 +100,47 @@ def test_plot_and_report_of_a_result(result, tmp_path):
     written = result.report(tmp_path / "report.html", unit="euro", title="A search")
     assert written == tmp_path / "report.html"
     assert "<title>A search</title>" in written.read_text()
+
+
+def test_a_trial_in_a_notebook_has_its_outcome_in_the_heading_and_parameters_in_the_table():
+    """So that a parameter may be called "value"."""
+    limits = {"memory": pbgi.AtMost(4.0)}
+    optimizer = pbgi.Optimizer({"value": pbgi.Float(0.0, 1.0)}, budget=20, constraints=limits, seed=0)
+    told = optimizer.tell(optimizer.enqueue({"value": 0.5}), 3.25, cost=2.0, constraints={"memory": 1.5})
+    found = Tags(told._repr_html_()).text
+    assert found.startswith("Trial 0: complete, value 3.25, cost 2, ")
+    assert "memory 1.5" in found
+    assert found.endswith("parametervaluevalue0.5")
+    failed = optimizer.fail(optimizer.enqueue({"value": 0.25}), cost=1.5, message="out of memory <b>")
+    assert Tags(failed._repr_html_()).text.endswith("out of memory <b>")
+
+
+def test_a_trial_that_reports_says_how_far_it_has_come():
+    optimizer = pbgi.Optimizer({"x": pbgi.Float(0.0, 1.0)}, steps=4, seed=0)
+    trial = optimizer.enqueue({"x": 0.5})
+    optimizer.report(trial, 2, 1.0, cost=1.0)
+    assert Tags(optimizer.stop(trial)._repr_html_()).text.startswith("Trial 0: stopped at step 2, cost 1")
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        pbgi.Float(0.0, 1.0),
+        pbgi.Float(1e-5, 0.1, log=True),
+        pbgi.Float(0.0, 1.0, step=0.1, when={"model": "svm"}),
+        pbgi.Integer(1, 8),
+        pbgi.Integer(16, 256, step=16),
+        pbgi.Categorical(["relu", 1, None], when={"n": [1, 2]}),
+    ],
+)
+def test_a_parameter_shows_itself_as_it_is_written(parameter):
+    written = repr(parameter)
+    assert eval(f"pbgi.{written}") == parameter  # noqa: S307 (our own words)
+    assert "None" not in written.replace("1, None]", "")
+    assert "False" not in written
+
+
+def test_space_shows_itself_as_it_is_written():
+    space = pbgi.Space({"x": pbgi.Float(0, 1), "k": pbgi.Categorical(["a", "b"]), "fixed": 3})
+    assert repr(space) == "Space({'x': Float(0.0, 1.0), 'k': Categorical(['a', 'b']), 'fixed': 3})"
+    assert "Categorical(['a', 'b'])" in Tags(space._repr_html_()).text

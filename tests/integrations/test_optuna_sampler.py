@@ -358,6 +358,21 @@ def test_asking_at_the_end_of_a_budget_leaves_nothing_running():
     assert cost_summary(study).spent == 3.0
 
 
+def test_what_is_left_of_a_budget_goes_to_the_first_of_several_trials_that_were_asked_for():
+    """Later ones have nothing yet, and hold nothing: they do not keep the budget from being spent."""
+    study = optuna.create_study(sampler=PBGISampler(seed=0, cost=pbgi.UniformCost(), budget=6.0, search_space=MIXED))
+    outcomes = []
+    for _ in range(2):
+        for trial in [study.ask() for _ in range(4)]:
+            try:
+                study.tell(trial, value_of(suggest_mixed(trial)))
+                outcomes.append("complete")
+            except optuna.TrialPruned:
+                outcomes.append("pruned")
+    assert outcomes == ["complete"] * 6 + ["pruned"] * 2
+    assert cost_summary(study).spent == 6.0
+
+
 # What it says of a script that does not do what it should ------------------------------------------------------------
 
 

@@ -1,5 +1,7 @@
 """What a study has spent, in words and numbers, and the end of trials whose workers are gone."""
 
+import datetime as dt
+
 import optuna
 from optuna.trial import TrialState, create_trial
 from optuna_fixtures import suggested, trial_of
@@ -30,6 +32,17 @@ def test_abandoned_trials_may_be_charged_something_else():
     study.add_trial(trial_of(0, TrialState.RUNNING, system=suggested(3.0)))
     assert fail_abandoned(study, older_than=60.0, cost=0.5) == (0,)
     assert cost_summary(study).spent == 0.5
+
+
+def test_a_trial_that_is_run_again_pays_for_its_own_seconds():
+    """Optuna gives it the notes of the first attempt, in which the choice took longer than all of the second."""
+    study = optuna.create_study()
+    begun = dt.datetime(2026, 1, 1)
+    for number, seconds in enumerate((5.0, 2.0)):
+        trial = trial_of(1.0, system=suggested(3.0, seconds=4.0) | ({"failed_trial": 0} if number else {}))
+        trial.datetime_start, trial.datetime_complete = begun, begun + dt.timedelta(seconds=seconds)
+        study.add_trial(trial)
+    assert cost_summary(study).spent == (5.0 - 4.0) + 2.0
 
 
 def test_the_summary_can_be_read():

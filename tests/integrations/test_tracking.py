@@ -5,6 +5,7 @@ import json
 import math
 import struct
 import sys
+import time
 
 import pytest
 
@@ -129,13 +130,17 @@ def test_wandb_offline(tmp_path, monkeypatch, is_ours):
     assert summary["stop_reason"] == result.message
 
 
-def wandb_rows(file):
-    """The rows and the summary in the file of an offline run."""
-    records = importlib.import_module("wandb.proto.wandb_internal_pb2")
+def wandb_rows(file, seconds=30):
+    """The rows and the summary in the file of an offline run, which another process may still be writing."""
+    kind = importlib.import_module("wandb.proto.wandb_internal_pb2").Record
+    until = time.monotonic() + seconds
+    while True:
+        records = [kind.FromString(data) for data in wandb_records(file.read_bytes())]
+        if any(record.HasField("exit") for record in records) or time.monotonic() > until:
+            break
+        time.sleep(0.1)
     rows, summary = [], {}
-    for data in wandb_records(file.read_bytes()):
-        record = records.Record()
-        record.ParseFromString(data)
+    for record in records:
         if record.HasField("history"):
             items = items_of(record.history.item)
             rows.append({name: value for name, value in items.items() if not name.startswith("_")})

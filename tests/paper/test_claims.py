@@ -33,7 +33,7 @@ def test_an_example_is_judged_with_both_models(described, verdict):
     records = [r for (p, v), f in finals.items() for r in ending(f, policy=p, variant=v, **EXAMPLE)]
     (found,) = findings(Evidence(summarize(records)))
     assert (found.verdict, found.figure) == (verdict, "hard_for_eipc")
-    assert f"as described LogEIPC {described:g}, PBGI 0.3 (3 seeds)" in found.found
+    assert f"as described LogEIPC {described:g}, PBGI 0.3; as published LogEIPC 0.9, PBGI 0.2" in found.found
 
 
 @pytest.mark.parametrize(("pbgi", "verdict"), [(0.5, "yes"), (0.9, "yes"), (1.5, "partly")])

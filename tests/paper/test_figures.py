@@ -62,7 +62,6 @@ def summary(panel, policy, level=1.0, *, experiment="made_up", seconds=None, qua
         search="200 d / 10 d",
         seeds=tuple(range(n_seeds)),
         wall_seconds=1.0,
-        suggest_seconds=0.1,
         iterations=theirs.grid if theirs else np.array([]),
         seconds=flat(seconds) if seconds and theirs else None,
         rates=None,
@@ -166,11 +165,14 @@ def test_one_or_two_seeds_are_dotted_and_have_no_band():
     assert [text.get_text() for text in axes.texts] == ["2 to 3 seeds"]
 
 
-def test_rows_say_their_cost_and_pushes_what_is_known():
+def test_rows_say_what_their_panels_have_in_common_and_pushes_what_is_known():
     figure = regret_figure(Results(), SYNTHETIC_PANELS)
     assert [part.get_suptitle() for part in figure.subfigs] == ["Uniform cost", "Varying cost"]
-    titles = [title_of(panel) for panel in ROBOT_PUSHING[0]]
-    assert titles == ["Robot Pushing, d = 14 (known)", "Robot Pushing, d = 14 (unknown)"]
+    assert figure.axes[0].get_title("left") == "Ackley, d = 16"
+    figure = regret_figure(Results(), ROBOT_PUSHING)
+    assert [part.get_suptitle() for part in figure.subfigs] == ["Robot Pushing, varying cost"]
+    assert [axes.get_title("left") for axes in figure.axes] == ["d = 14 (known)", "d = 14 (unknown)"]
+    assert title_of(EMPIRICAL_PANELS[1][2]) == "Robot Pushing, d = 14 (unknown)"
 
 
 def test_form_and_variant_choose_what_is_drawn():
@@ -198,7 +200,7 @@ def test_names_state_parameters():
     assert parameters("LogEI") == ("LogEI", {})
     assert symbol("lambda_0", 1e-4) == "λ₀ = $10^{-4}$"
     assert symbol("beta", 2.0) == "β = 2"
-    assert title_of(Panel(gp_problem("rbf", 0.5), 8, "uniform")) == "squared exp., κ = 0.5, d = 8"
+    assert title_of(Panel(gp_problem("rbf", 0.5), 8, "uniform")) == "squared exponential, κ = 0.5, d = 8"
 
 
 # Grids ------------------------------------------------------------------------------------------------------------
@@ -244,12 +246,14 @@ def test_rows_and_columns_without_anything_are_left_out():
     grid = kernel_panels("uniform")  # published: Matern-5/2 at d = 8, 16, 32
     assert len(regret_figure(Results(), grid).axes) == 3
     more = Results([summary(grid[0][0], "RS")])  # Matern-3/2, d = 4
-    assert len(regret_figure(more, grid).axes) == 2 * 4
+    shown = regret_figure(more, grid).axes
+    assert [axes.axison for axes in shown] == [True, False, False, False, False, True, True, True]
+    assert [axes.texts[0].get_text() for axes in shown] == ["16 seeds", *["not run yet"] * 7]
 
 
 def test_means_have_no_published_entry_in_the_legend():
     figure = regret_figure(Results([summary(SYNTHETIC_PANELS[0][0], "RS")]), SYNTHETIC_PANELS, statistic="mean")
-    assert legend_texts(figure.subfigs[0]) == ["RS"]
+    assert legend_texts(figure.subfigs[0]) == ["RS", " ", "1 or 2 seeds"]
 
 
 # Studies, examples, timing ----------------------------------------------------------------------------------------
@@ -261,13 +265,13 @@ def test_studies_find_their_curves_by_what_the_names_state():
     names += [f"PBGI-D, lambda_0 = {start}, beta = {beta}" for start in ("0.1", "0.0001") for beta in ("2", "10")]
     results = Results([summary(panel, name, level) for level, name in enumerate(names, start=1)])
     (scales,) = cost_scale_studies(results)
-    assert list(scales.labels.values()) == ["λ = $10^{-5}$", "λ = $10^{-2}$"]
+    assert list(scales.labels.values()) == ["λ = $10^{-5}$", "λ = $10^{-2}$", "PBGI-D"]
     starts, decays = decay_studies(results)
     assert list(starts.labels.values()) == ["λ₀ = $10^{-4}$", "λ₀ = 0.1"]
     assert list(decays.labels.values()) == ["β = 2", "β = 10"]
     axes = contour_figure(results).axes[-1]
     assert line(axes, "λ = $10^{-5}$").get_ydata()[0] == 2.0
-    assert len(axes.get_lines()) == 2 * 2  # dashed: as published
+    assert len(axes.get_lines()) == 3 * 2  # dashed: as published
     panel_axes = new_figure(1, 1).subplots()  # the main panel does not show the study
     assert draw_panel(panel_axes, results, panel) == in_order({"PBGI", "RS"} | set(published(panel)) & set(POLICIES))
 
@@ -276,11 +280,13 @@ def test_log_scaling_shows_all_forms_of_improvement():
     panel = Panel(gp_problem(), 16, "uniform")
     names = ("LogEI", "Unst. EI", "Exp(LogEI)", "Log(Unst. EI)", "PBGI")
     (axes,) = log_scaling_figure(Results([summary(panel, name) for name in names])).axes
-    assert {text.get_text() for text in axes.get_legend().get_texts()} == {*names[:-1], "PBGI, stable"}
+    shown = {text.get_text() for text in axes.get_legend().get_texts()}
+    assert shown == {*names[:-1], "PBGI, stable", "here", "published", "1 or 2 seeds"}
 
 
 def test_examples_match_the_published_amplitude_and_cost():
-    prior, cost, regret, described = example_figure(Results(), "hard_for_eipc").axes
+    figure = example_figure(Results(), "hard_for_eipc")
+    prior, cost, regret, described = figure.axes
     assert (regret.get_title("left"), described.get_title("left")) == ("as published", "as described")
     shapes = [curve for curve in published_curves() if curve.quantity == "shape"]
     for axes, which, published_shape in ((prior, 0, shapes[0]), (prior, 1, shapes[1]), (cost, 0, shapes[2])):
@@ -288,7 +294,8 @@ def test_examples_match_the_published_amplitude_and_cost():
         heights = np.interp(published_shape.grid, drawn.get_xdata(), drawn.get_ydata())
         # Read off a drawing: the reference itself is good to a few units in the sixth digit.
         assert heights == pytest.approx(published_shape.median, rel=1e-3, abs=1e-5)
-    assert {text.get_text() for text in regret.get_legend().get_texts()} == {"LogEIPC (published)", "PBGI (published)"}
+    assert legend_texts(figure)[:2] == ["LogEIPC", "PBGI"]
+    assert [drawn.get_label() for drawn in regret.get_lines()] == ["LogEIPC (published)", "PBGI (published)"]
 
 
 def test_the_other_example_is_about_ei():
@@ -296,7 +303,7 @@ def test_the_other_example_is_about_ei():
     prior, _, regret, _ = example_figure(results, "hard_for_ei").axes
     assert prior.get_lines()[0].get_ydata().max() == pytest.approx(1.0)
     assert prior.get_lines()[0].get_ydata().min() == pytest.approx(0.81)
-    assert {text.get_text() for text in regret.get_legend().get_texts()} == {
+    assert {drawn.get_label() for drawn in regret.get_lines()} == {
         *("LogEI", "LogEI (published)", "PBGI", "PBGI (published)"),
     }
 
@@ -306,13 +313,22 @@ def test_timing_prefers_the_quiet_machine():
     shared = summary(panel, "PBGI", experiment="synthetic", seconds=9.0)
     quiet = summary(panel, "PBGI", experiment="timing", seconds=0.25)
     figure = timing_figure(Results([quiet, shared]))
-    assert [axes.get_title() for axes in figure.axes] == [f"Ackley, d = {d}" for d in (4, 8, 16)]
+    assert [axes.get_title("left") for axes in figure.axes] == [f"Ackley, d = {d}" for d in (4, 8, 16)]
+    assert [axes.texts[0].get_text() for axes in figure.axes] == ["not run yet", "16 seeds", "not run yet"]
     axes = figure.axes[1]
     assert line(axes, "PBGI").get_ydata()[0] == 0.25
     assert line(axes, "KG (published)").get_ydata().tolist() == published_seconds(panel)["KG"].median.tolist()
     low, high = axes.get_ylim()
     assert low < 0.25
     assert high > published_seconds(TIMING_PANELS[2])["MSEI"].median.max()
+
+
+def test_one_measurement_of_seconds_is_dotted():
+    panel = TIMING_PANELS[0]
+    one = summary(panel, "KG", experiment="timing", seconds=0.5, n_seeds=1)
+    axes = timing_figure(Results([one])).axes[0]
+    assert line(axes, "KG").get_linestyle() == ":"
+    assert [text.get_text() for text in axes.texts] == ["1 seed"]
 
 
 # Without runs -----------------------------------------------------------------------------------------------------

@@ -47,6 +47,15 @@ def test_the_counter_result_stands_first(tmp_path):
     assert "LogEIPC fails with the described prior, too" in text_of(failing, tmp_path)
 
 
+def test_32_dimensions_at_uniform_cost_are_told_with_single_runs_too(tmp_path):
+    hard = {"problem": "GP sample (Matern-5/2, ls=0.1)", "dim": 32, "cost": "uniform", "budget": 800.0}
+    records = on_ackley("PBGI", (1.5,), **hard) + on_ackley("RS", (2.5,) * 3, **hard)
+    text = " ".join(text_of(records, tmp_path).split())
+    assert "random search, PBGI is**: RS 2.5 (3 seeds), PBGI 1.5 (1 seed)." in text
+    as_bad = on_ackley("PBGI", (2.4,), **hard) + records[1:]
+    assert "In 32 dimensions at uniform cost" not in text_of(as_bad, tmp_path).partition("Claim by claim")[0]
+
+
 def test_figures_that_are_there_are_shown_once(tmp_path):
     images = tmp_path / "images" / "paper"
     images.mkdir(parents=True)

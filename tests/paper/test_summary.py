@@ -18,7 +18,6 @@ def test_summary_of_three_seeds_by_hand():
     assert curve.linear.median[15] == pytest.approx(3.0 - 2.0 * 20 / 30)  # at 30 of 40, from 3 at 10 to 1 at 40
     assert curve.seeds == (0, 1, 2)
     assert curve.wall_seconds == 9.0
-    assert curve.suggest_seconds == 1.0
     assert curve.quantity == "regret"
     assert curve.seconds is None
 

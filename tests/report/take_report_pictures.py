@@ -1,8 +1,10 @@
 """Take the pictures of docs/report.md anew: `python tests/report/take_report_pictures.py`; needs Playwright, Chromium.
 
 The run is that of examples/report.py; for the stop gauge and the exchange rate it goes on until its budget is spent.
+Trials that are stopped early are those of a network whose loss falls with every epoch.
 """
 
+import math
 import runpy
 import shutil
 import sys
@@ -29,6 +31,25 @@ LATER = {
     "Stop gauge: is the next trial worth its price?": "stop_gauge",
     "Exchange rate between value and cost": "cost_scale",
 }
+
+
+EARLY = {"Trials that were stopped early": "stopped"}
+EPOCHS = 27
+
+
+def stopping_run():
+    """An optimizer whose trials report after every epoch, one dollar each."""
+    space = {"rate": pbgi.Float(1e-4, 1.0, log=True), "dropout": pbgi.Float(0.0, 0.5)}
+    optimizer = pbgi.Optimizer(space, budget=10 * EPOCHS, steps=EPOCHS, seed=0)
+    while optimizer.should_stop() is None:
+        trial = optimizer.ask()
+        end = 0.1 + 0.08 * math.log10(trial.params["rate"] / 0.02) ** 2 + (trial.params["dropout"] - 0.2) ** 2
+        for epoch in range(1, EPOCHS + 1):
+            optimizer.report(trial, epoch, end + 0.8 * 0.5 ** (epoch / 3), cost=epoch)
+            if not optimizer.should_continue(trial):
+                optimizer.stop(trial)
+                break
+    return optimizer
 
 
 def main():
@@ -66,6 +87,8 @@ def main():
             runs[name] = write_report(result, folder / f"{name}.html", unit="dollars", title="Tuning a network")
         take_plots(show(browser, runs["part"]), folder, PLOTS)
         take_plots(show(browser, runs["whole"]), folder, LATER)
+        early = write_report(stopping_run(), folder / "early.html", unit="dollars")
+        take_plots(show(browser, early), folder, EARLY)
         for scheme, width in (("light", 1000), ("dark", 1000), ("dark", 390)):
             name = "phone" if width < 500 else scheme
             show(browser, runs["part"], scheme, width, 1250).screenshot(path=folder / f"{name}.png")

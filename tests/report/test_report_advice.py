@@ -150,6 +150,10 @@ def test_the_outlook_is_in_the_advice():
     assert f"{subject.outlook.extra[-1]:.4g}" in said
 
 
+def test_before_the_first_trial_there_is_no_best_point_to_speak_of():
+    assert what_to_try(subject_of(ODD["empty"]())) == ["Start the search: there are no trials yet."]
+
+
 def test_nothing_to_say_is_said():
     run = told(pbgi.Optimizer({"x": pbgi.Categorical(["a", "b"])}, seed=0), 2, value=lambda _: 1.0, cost=None)
     assert what_to_try(subject_of(run))
@@ -167,3 +171,13 @@ def test_values_that_are_all_equal_are_told():
     said = what_to_try(subject_of(ODD["constant values"]()))
     assert said[0].startswith("All 10 values are equal")
     assert not any("expects" in sentence for sentence in said)
+
+
+def test_what_is_left_beside_a_rate_at_which_nothing_is_worth_its_price():
+    rate = 0.02
+    run = pbgi.minimize(lambda p: (value_of(p), cost_of(p)), SPACE, budget=60.0, policy=pbgi.PBGI(rate), seed=0)
+    assert run.stop_reason.rule == "GittinsStop"
+    (said,) = [sentence for sentence in what_to_try(subject_of(run)) if "The model expects" in sentence]
+    left = 60.0 - run.spent
+    assert said.endswith(f", a gain below the {rate * left:.4g} that it must bring at the exchange rate.")
+    assert not advice(ordinary(), "exchange rate")

@@ -17,13 +17,14 @@ import pbgi.report
 from pbgi.report.parallel import value_per_cost
 from pbgi.report.plots import PLOTS
 from pbgi.report.source import subject_of
-from pbgi.report.style import BLUE, GREEN, GREY, PURPLE, VERMILLION, around, log_axis
+from pbgi.report.style import BLUE, GREEN, GREY, PURPLE, VERMILLION, around, is_wide, log_axis
 
 FUNCTIONS = {
     "Best value against cost": pbgi.report.plot_best_value,
     "What more budget is expected to buy": pbgi.report.plot_outlook,
     "Where the money went": pbgi.report.plot_spending,
     "Predicted cost against paid": pbgi.report.plot_costs,
+    "Trials that were stopped early": pbgi.report.plot_stopped,
     "Stop gauge: is the next trial worth its price?": pbgi.report.plot_stop_gauge,
     "Exchange rate between value and cost": pbgi.report.plot_cost_scale,
     "Which parameters matter": pbgi.report.plot_importance,
@@ -215,7 +216,9 @@ def test_parallel_shows_every_trial_that_ended(run):
     coordinates = run.space.to_unit(run.best.params)
     assert list(best.y)[:-1] == pytest.approx(coordinates)
     lines = [trace for trace in figure.data if trace.name != "best trial"]
-    assert sum(list(trace.y).count(None) for trace in lines) == len(run.trials) - 1  # all but the running one
+    assert (
+        sum(list(trace.y).count(None) for trace in lines) == len(run.trials) - 2
+    )  # all but the running and the best one
     assert list(traces(figure)["without a value"].y).count(None) == 2
     assert list(figure.layout.xaxis.ticktext) == ["rate", "depth", "kind"]
 
@@ -245,7 +248,7 @@ def test_nothing_in_a_figure_is_markup():
 def test_missing_plotly_says_what_to_install():
     code = "import sys; sys.modules['plotly'] = None; from pbgi.report import figures"
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
-    assert "ImportError: pbgi.report.figures draws with Plotly: pip install plotly" in done.stderr
+    assert "MissingPackageError: pbgi.report.figures draws with Plotly: pip install plotly" in done.stderr
 
 
 def test_importing_the_package_imports_no_plotly():
@@ -377,3 +380,68 @@ def test_legends_are_below_and_no_two_axes_share_a_place(run):
     for title, figure in pbgi.report.figures(run).items():
         assert figure.layout.legend.y < 0.0, title
         assert all(axis.overlaying is None for axis in figure.select_yaxes()), title
+
+
+def _constrained():
+    """The best value breaks the condition; it is feasible from depth 5 on."""
+    optimizer = pbgi.Optimizer(SPACE, budget=60.0, constraints={"memory": pbgi.AtMost(4.0)}, seed=0)
+    for depth in (3, 8, 2, 5, 9):
+        params = {"rate": 0.01, "depth": depth, "kind": "b", "fixed": 7}
+        optimizer.tell(optimizer.enqueue(params), value_of(params), cost=1.0, constraints={"memory": 0.7 * depth})
+    return optimizer
+
+
+def test_only_what_keeps_all_conditions_is_the_best_so_far():
+    run = _constrained()
+    names = traces(pbgi.report.plot_best_value(run))
+    at = [value_of({"rate": 0.01, "depth": depth, "kind": "b"}) for depth in (3, 8, 2, 5, 9)]
+    assert list(names["best so far"].y) == pytest.approx([at[0], at[3], at[3]])
+    assert list(names["trial"].y) == [at[0], at[2], at[3]]
+    assert list(names["breaks a condition"].y) == [at[1], at[4]]
+    assert value_per_cost(subject_of(run))[1] == 0.0
+
+
+def test_the_outlook_pays_for_trials_that_break_a_condition():
+    """Where a condition is kept half of the time, a trial that keeps it costs two."""
+    run = _constrained()
+    beliefs = subject_of(run).beliefs
+    asked = run.predict(run.space.from_unit_many(beliefs.X))
+    assert beliefs.cost == pytest.approx(asked.cost / np.maximum(asked.chance, np.finfo(float).tiny))
+    assert asked.chance.min() < 0.5 < asked.chance.max()
+
+
+def test_values_that_are_all_equal_have_no_outlook():
+    shown = pbgi.report.figures(ODD["constant values"]())
+    assert "What more budget is expected to buy" not in shown
+    assert "forecast" not in traces(shown["Best value against cost"])
+
+
+def test_many_parameters_are_slanted_chosen_by_importance_and_moved_sideways_on_a_phone():
+    space = {f"parameter {i}": pbgi.Float(0.0, 1.0) for i in range(16)}
+    optimizer, rng = pbgi.Optimizer(space, seed=0), np.random.default_rng(0)
+    for _ in range(4):
+        params = {name: float(rng.random()) for name in space}
+        optimizer.tell(optimizer.enqueue(params), params["parameter 15"], cost=1.0)
+    subject = subject_of(optimizer)
+    shares = {name: 0.01 * i for i, name in enumerate(space)}  # told here; how they are worked out is tested elsewhere
+    vars(subject)["importance"] = tuple(pbgi.Importance(name, s, s, s) for name, s in shares.items())
+    figure, few = pbgi.report.plot_parallel(subject), pbgi.report.plot_parallel(ODD["maximized"]())
+    assert list(figure.layout.xaxis.ticktext) == list(space)[2:]
+    assert is_wide(figure)
+    assert not is_wide(few)
+    assert figure.layout.margin.b > few.layout.margin.b  # the legend is below the slanted names
+    assert (figure.layout.xaxis.tickangle, few.layout.xaxis.tickangle) == (35, 0)
+    plot = next(plot for plot in PLOTS if plot.title == "All trials: value per cost")
+    assert plot.note(subject_of(optimizer)) == "Shown are the 14 of 16 parameters that matter the most."
+    assert plot.note(subject_of(ODD["maximized"]())) == ""
+
+
+def test_costs_that_are_nearly_equal_have_ticks_too():
+    axis = log_axis([1.0, 1.03])
+    inside = [tick for tick in axis["tickvals"] if axis["range"][0] <= math.log10(tick) <= axis["range"][1]]
+    assert inside == pytest.approx([1.0, 1.01, 1.02, 1.03])
+
+
+def test_panels_beside_each_other_are_too_wide_for_a_phone(run):
+    wide = {title for title, figure in pbgi.report.figures(run).items() if is_wide(figure)}
+    assert wide == {"Where the money went", "Slices of the model through the best point"}

@@ -62,4 +62,6 @@ def test_labels_hold_nothing_to_interpret(hostile):
 
 def test_labels_that_were_cut_stay_apart():
     names = ["x" * 40 + "a", "x" * 40 + "b", "y"]
-    assert labels(names, 10) == ["xxxxxxxxx… (1)", "xxxxxxxxx… (2)", "y"]
+    assert labels(names, 10) == ["xxxx…xxxxa", "xxxx…xxxxb", "y"]  # by how they end
+    alike = ["a" * 20 + middle + "z" * 20 for middle in "pq"]
+    assert labels(alike, 10) == ["aaaa…zzzzz (1)", "aaaa…zzzzz (2)"]

@@ -86,7 +86,7 @@ def test_the_file_of_another_run_is_refused_before_anything_is_evaluated(tmp_pat
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"x": 1}', "null"])
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"x": 1}', "null", "[" * 100_000])
 def test_a_file_of_something_else_is_refused_and_kept(tmp_path, content):
     file = tmp_path / "notes.json"
     file.write_text(content)
@@ -115,8 +115,9 @@ def test_a_folder_must_exist_and_a_rule_must_be_writable(tmp_path):
 
     with pytest.raises(InvalidInputError, match="resume must be a file in a folder that exists"):
         minimize(bowl, SPACE, budget=5, resume=tmp_path / "no" / "run.json")
-    with pytest.raises(InvalidInputError, match=r"resume must be the name of a file; got 3"):
-        minimize(bowl, SPACE, budget=5, resume=3)
+    for name in (3, "", "a\0b", "a\ud800", b"", tmp_path):
+        with pytest.raises(InvalidInputError, match=r"resume must be the name of a file; got "):
+            minimize(bowl, SPACE, budget=5, resume=name)
     with pytest.raises(InvalidInputError, match=r"a stop rule of your own.*raise pbgi.StopRun in a callback"):
         minimize(bowl, SPACE, budget=5, stop=Own(), resume=tmp_path / "run.json")
 
@@ -271,6 +272,28 @@ def test_another_program_on_the_same_file_is_refused(tmp_path):
     minimize(bowl, SPACE, stop=MaxTrials(2), seed=0, resume=tmp_path / "run.json", callbacks=[callback])
     assert "resume must be a file that no other program uses" in seen[0]
     assert [file.name for file in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_no_link_leads_to_a_file_of_somebody_else(tmp_path):
+    """The folder may be one that others write to, and the names beside the file can be guessed."""
+    theirs = tmp_path / "theirs"
+    theirs.write_text("precious")
+    (tmp_path / "run.json.draft").symlink_to(theirs)
+    minimize(bowl, SPACE, stop=MaxTrials(2), seed=0, resume=tmp_path / "run.json")
+    assert theirs.read_text() == "precious"
+    (tmp_path / "run.json.lock").symlink_to(tmp_path / "made")
+    with pytest.raises(InvalidInputError, match=r"no link is the lock; got '.*run.json.lock'"):
+        minimize(bowl, SPACE, stop=MaxTrials(4), seed=0, resume=tmp_path / "run.json")
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_link_of_the_users_stays_one(tmp_path):
+    (tmp_path / "disk").mkdir()
+    link, file = tmp_path / "run.json", tmp_path / "disk" / "run.json"
+    link.symlink_to(file)
+    minimize(bowl, SPACE, stop=MaxTrials(2), seed=0, resume=link)
+    assert link.is_symlink()
+    assert minimize(bowl, SPACE, stop=MaxTrials(3), seed=0, resume=file).nfev == 3
 
 
 def test_workers_resume_too(tmp_path):

@@ -1,5 +1,7 @@
 """One call from start to end: results, costs, failures, workers, interruption."""
 
+import asyncio
+import functools
 import math
 import re
 import signal
@@ -7,6 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
 
@@ -127,6 +130,125 @@ def test_what_cannot_be_called_is_refused(fun):
         minimize(fun, LINE, budget=3)
 
 
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ({"executor": 3}, "executor must be None or a concurrent.futures.Executor; got 3"),
+        ({"executor": ProcessPoolExecutor}, "executor must be None or a concurrent.futures.Executor"),
+    ],
+)
+def test_arguments_are_checked_before_anything_is_evaluated(argument, message):
+    calls = []
+    with pytest.raises(InvalidInputError, match=message):
+        minimize(lambda p: calls.append(p) or parabola(p), LINE, stop=MaxTrials(2), **argument)
+    assert not calls
+
+
+class Unspeakable(Exception):  # noqa: N818
+    def __str__(self):
+        raise ValueError("nothing to say")
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_an_error_that_cannot_be_shown_fails_its_trial_alone(n_workers):
+    def touchy(params):
+        if params["x"] > 0.6:
+            raise Unspeakable
+        return parabola(params)
+
+    with pytest.warns(RuntimeWarning, match="Unspeakable, which cannot be shown as text"):
+        result = minimize(touchy, LINE, stop=MaxTrials(12), seed=0, n_workers=n_workers)
+    assert result.nfev == 12
+    assert TrialState.FAILED in {t.state for t in result.trials}
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_a_cancellation_keeps_what_there_is(n_workers):
+    """`asyncio.CancelledError` is no Exception."""
+
+    def cancelled(params):
+        calls.append(params)
+        if len(calls) > 4:
+            raise asyncio.CancelledError
+        return parabola(params)
+
+    calls = []
+    with pytest.warns(RuntimeWarning, match="CancelledError") if n_workers == 1 else nullcontext():
+        result = minimize(cancelled, LINE, stop=MaxTrials(12), seed=0, n_workers=n_workers)
+    assert "CancelledError" in result.message
+    assert sum(t.state is TrialState.COMPLETE for t in result.trials) == 4
+    assert not any(t.state is TrialState.RUNNING for t in result.trials)
+
+
+async def asynchronous(params):
+    return params["x"]
+
+
+def generator(params):
+    yield params["x"]
+
+
+class Caller:
+    async def __call__(self, params):
+        return params["x"]
+
+
+@pytest.mark.parametrize(
+    ("fun", "why"),
+    [
+        (asynchronous, r"is async, so a call returns none; write lambda params: asyncio.run\(fun\(params\)\)"),
+        (functools.partial(asynchronous), "is async"),
+        (Caller(), "is async"),
+        (generator, "a generator; write return instead of yield"),
+        (lambda x, y: x + y, r"one argument, a dict of parameters; got .* with \(x, y\); .*fun\(\*\*params\)"),
+        (lambda **params: params["x"], r"with \(\*\*params\)"),
+        (lambda: 1.0, "must take one argument"),
+    ],
+)
+def test_what_can_give_no_value_is_refused_before_it_runs(fun, why):
+    with pytest.raises(InvalidInputError, match=why):
+        minimize(fun, LINE, budget=3)
+
+
+def test_functions_of_all_makes_are_called():
+    """What is looked at before is how it can be called, not what it wraps."""
+
+    def unpacking(function):
+        @functools.wraps(function)
+        def unpacked(params):
+            return function(**params)
+
+        return unpacked
+
+    class Task:
+        def run(self, params, scale=1.0):
+            return scale * params["x"]
+
+    makes = [unpacking(lambda x: x), Task().run, functools.partial(Task().run, scale=2.0), lambda *p: p[0]["x"], len]
+    assert [minimize(fun, LINE, stop=MaxTrials(1), seed=0).success for fun in makes] == [True] * 5
+
+
+@pytest.mark.parametrize("callbacks", [print, None, [None], [3], "callback"])
+def test_callbacks_are_checked_before_anything_runs(callbacks):
+    def never(_params):
+        raise AssertionError
+
+    with pytest.raises(InvalidInputError, match=r"callbacks must be a list of .*; write callbacks=\[function\]"):
+        minimize(never, LINE, budget=3, callbacks=callbacks)
+
+
+def test_callbacks_may_come_from_an_iterator():
+    numbers = []
+    minimize(lambda p: p["x"], LINE, stop=MaxTrials(3), callbacks=iter([lambda _, t: numbers.append(t.number)]))
+    assert numbers == [0, 1, 2]
+
+
+@pytest.mark.parametrize("x0", [{"x": 0.5}, None, "x"])
+def test_a_starting_point_without_its_list_is_refused(x0):
+    with pytest.raises(InvalidInputError, match=r"x0 must be a list of points; got .*; write x0=\[\{...\}\]"):
+        minimize(lambda p: p["x"], LINE, budget=3, x0=x0)
+
+
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_a_broken_function_ends_quickly_with_its_traceback(n_workers):
     def broken(params):
@@ -135,7 +257,10 @@ def test_a_broken_function_ends_quickly_with_its_traceback(n_workers):
 
     calls = []
     with (
-        pytest.warns(RuntimeWarning, match="trial 0 failed and is charged: KeyError: 'learning_rate'"),
+        # Of two that run at the same time either may be the first to fail, and only the first is warned of.
+        pytest.warns(
+            RuntimeWarning, match=f"trial [0-{n_workers - 1}] failed and is charged: KeyError: 'learning_rate'"
+        ),
         pytest.raises(pbgi.BrokenFunctionError, match="the first 5 trials failed, and none gave a value") as caught,
     ):
         minimize(broken, LINE, budget=60.0, seed=0, n_workers=n_workers)

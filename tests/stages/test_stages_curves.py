@@ -42,6 +42,24 @@ def test_last_values_are_foretold_with_the_error_that_is_told(noise):
     assert (np.diff(left) <= 0.0).all()
 
 
+def test_what_a_stage_leaves_open_is_what_forecasts_say():
+    """The mean of the variances of single forecasts from there, of the latest twenty trials that got so far."""
+    rng = np.random.default_rng(3)
+    X, values = curves_of(rng, 30, 0.05)
+    reached = np.repeat([5, 3, 2], 10)
+    values[np.arange(5) >= reached[:, None]] = np.nan
+    curves = fit_curves(PLANE, Observed(X, values, reached), None)
+    mean, spread = curves.forecast(Observed(X, values, reached))
+    alone = curves.forecast(Observed(X, values, reached), joint=False)
+    np.testing.assert_allclose(alone, [mean, np.diagonal(spread)], rtol=1e-12)
+    left = []
+    for stage in range(1, 5):
+        rows = np.flatnonzero(reached >= stage)[-20:]
+        begun = Observed(X[rows], values[rows], np.full(len(rows), stage))
+        left.append(np.diagonal(curves.forecast(begun)[1]).mean())
+    np.testing.assert_allclose(curves.left_after(), np.minimum.accumulate(left), rtol=1e-12)
+
+
 def test_the_slope_of_a_fit_with_known_errors_is_that_of_its_value():
     rng = np.random.default_rng(1)
     X, y = rng.random((12, 2)), rng.standard_normal(12)

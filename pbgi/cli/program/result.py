@@ -9,7 +9,6 @@ only as the last line. Where trials tell their steps, the report of the last ste
 reports are none.
 """
 
-import json
 import math
 import re
 import sys
@@ -23,6 +22,7 @@ from pbgi.cli.errors import shortened
 from pbgi.cli.job import STEP, Job, price_of_second
 from pbgi.cli.private import tail
 from pbgi.errors import InvalidInputError
+from pbgi.serialization import parsed_json
 
 # How much of the end of the output is looked at: a last line longer than this is not a result.
 MOST_BYTES = 2**20
@@ -125,8 +125,8 @@ def parsed(line: str) -> Any:
     if start != "{" and start not in "-0123456789NI":
         return None
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
+        return parsed_json(line)
+    except ValueError:
         return None
 
 
@@ -142,10 +142,10 @@ def _json_file(path: Path) -> Any:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise InvalidInputError(f"a result may have at most {MOST_BYTES} bytes; got {path.stat().st_size}")
-        return json.loads(path.read_bytes())
+        return parsed_json(path.read_bytes())
     except OSError as error:
         raise InvalidInputError(f"cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InvalidInputError(f"must be JSON: {error}") from None
 
 

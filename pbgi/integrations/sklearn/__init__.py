@@ -4,9 +4,12 @@
 
 | file | subject |
 |---|---|
-| `search.py` | the class, and the run of one search |
+| `search.py` | the class |
+| `evaluation.py` | candidates cross-validated, stage by stage, and the optimizer told |
+| `resources.py` | stages: how many samples, or trees, a candidate gets at each |
 | `spaces.py` | what users write as a search space, as the engine sees it, and the way back |
-| `folds.py` | all candidates on the same folds, and how many there are |
+| `folds.py` | all candidates on the same folds, and a part of each to train with |
+| `rows.py` | a row of `cv_results_` per candidate, and its rank |
 | `failures.py` | candidates none of whose fits succeeded: recognized, warned of, and put into `cv_results_` |
 """
 

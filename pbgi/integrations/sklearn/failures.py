@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 from sklearn.exceptions import FitFailedWarning
 
 from pbgi.checks import unboxed
@@ -50,7 +49,7 @@ class Complaints:
             return
         if error is not None:
             message = f"a candidate failed and is charged, none of its fits succeeded: {error}"
-            warnings.warn(f"{message}; error_score='raise' shows where", FitFailedWarning, stacklevel=8)
+            warnings.warn(f"{message}; error_score='raise' shows where", FitFailedWarning, stacklevel=10)
         warnings.filterwarnings("ignore", message=NOT_FINITE)
         warnings.filterwarnings("ignore", category=FitFailedWarning)
 
@@ -58,11 +57,11 @@ class Complaints:
         """How many there were."""
         if self.n_failed > 1:
             message = f"{self.n_failed} of {n_trials} candidates failed and were charged; see cv_results_"
-            warnings.warn(message, FitFailedWarning, stacklevel=6)
+            warnings.warn(message, FitFailedWarning, stacklevel=7)
 
 
 def put_failures(results: dict[str, Any], failures: Mapping[int, Failure], error_score: float) -> None:
-    """Add rows for candidates without a single fit to `cv_results_`, in place.
+    """Add rows for candidates without a single fit to `cv_results_`, in place; they have no rank yet.
 
     Args:
         results: What scikit-learn made of the other candidates.
@@ -78,8 +77,6 @@ def put_failures(results: dict[str, Any], failures: Mapping[int, Failure], error
         cells |= dict(zip(rows, column, strict=True))
         whole = [cells[row] for row in range(n)]
         results[key] = whole if key == "params" else _column(key, whole)
-    for key in [key for key in results if key.startswith("rank_")]:
-        results[key] = _ranks(results[key.replace("rank_", "mean_", 1)])
 
 
 def _cell(key: str, failure: Failure, folds: int, error_score: float) -> Any:
@@ -104,10 +101,3 @@ def _column(key: str, cells: list[Any]) -> NDArray[Any]:
     for row, cell in enumerate(cells):
         column[row] = cell
     return column
-
-
-def _ranks(scores: NDArray[np.float64]) -> NDArray[np.int32]:
-    """1 for the best; those without a score share the last place."""
-    worst = np.nanmin(scores, initial=np.inf) - 1.0
-    places = rankdata(-np.where(np.isnan(scores), worst, scores), method="min")
-    return np.asarray(places, dtype=np.int32)

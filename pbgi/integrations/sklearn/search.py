@@ -1,11 +1,11 @@
 """`GittinsSearchCV`: hyperparameters of a scikit-learn estimator within a budget of seconds.
 
 `fit` is that of scikit-learn's own searches. It calls `_run_search` with a function that cross-validates candidates;
-what is here asks a `pbgi.Optimizer` for the next one, and tells it the score and the seconds, until that says stop.
+what is here asks a `pbgi.Optimizer` for the next one, and tells it the score and the seconds (`evaluation.py`), until
+that says stop.
 Row i of `cv_results_` is trial i of the optimizer.
 """
 
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -17,22 +17,18 @@ import numpy as np
 from sklearn.model_selection._search import BaseSearchCV
 
 from pbgi.checks import refuse_unknown_arguments, require_count
-from pbgi.cost import Cost, KnownCost, UniformCost
-from pbgi.errors import InvalidInputError, NothingLeftError
+from pbgi.cost import Cost
+from pbgi.errors import InvalidInputError
 from pbgi.gp.config import GPConfig
 from pbgi.history import Trial
-from pbgi.integrations.sklearn.failures import Complaints, Failure, error_of_fits, put_failures
-from pbgi.integrations.sklearn.folds import n_folds, same_folds
+from pbgi.integrations.sklearn.evaluation import Evaluation, require_name
+from pbgi.integrations.sklearn.resources import Resource
 from pbgi.integrations.sklearn.spaces import SearchSpace
 from pbgi.model import ModelKind
 from pbgi.optimizer import Optimizer
 from pbgi.policy import Policy
-from pbgi.run import LEAST_SECONDS
 from pbgi.run.progress import describe
 from pbgi.stopping import MaxTrials, Situation, StopReason, StopRule
-
-# When so many candidates have failed and none has succeeded, it is not the candidates: data or estimator are at fault.
-MOST_FAILURES = 10
 
 
 class GittinsSearchCV(BaseSearchCV):  # type: ignore[misc]
@@ -70,12 +66,20 @@ class GittinsSearchCV(BaseSearchCV):  # type: ignore[misc]
         n_startup_trials: Candidates before the model takes over; see `pbgi.Optimizer`.
         batch_size: How many candidates are chosen and evaluated at a time. More than one is for `n_jobs` larger than
             the number of folds; each knows less than it would have one after the other.
+        resource: "n_samples" or a parameter of the estimator that is a whole number, "n_estimators", say: candidates
+            get little of it at first, and more in stages while they are worth it. Each stage trains anew and is
+            charged. Only a candidate that came to the last stage can be the best.
+        max_resources: What the last stage has; by default all samples, or what the estimator has of the parameter.
+        min_resources: What the first stage has at least; by default a ninth of the last, and ten samples per class.
+        factor: By how much each stage has more than the one before.
 
     Attributes:
         best_estimator_, best_params_, best_score_, best_index_, cv_results_, ...: As in scikit-learn.
         spent_: What was charged.
         stop_reason_: Why the search ended, a `pbgi.StopReason`; `str` of it is a sentence.
         optimizer_: The `pbgi.Optimizer`, with every trial. Choices that JSON cannot hold are their positions there.
+        n_resources_: What each stage has, if there is a `resource`; `cv_results_` then has for each candidate the
+            last stage it came to, with columns `n_resources` and `stopped`.
     """
 
     @refuse_unknown_arguments
@@ -102,6 +106,10 @@ class GittinsSearchCV(BaseSearchCV):  # type: ignore[misc]
         model: GPConfig | ModelKind | None = None,
         n_startup_trials: int | None = None,
         batch_size: int = 1,
+        resource: str | None = None,
+        max_resources: int | str = "auto",
+        min_resources: int | str = "auto",
+        factor: float = 3,
     ) -> None:
         super().__init__(
             estimator=estimator,
@@ -119,14 +127,34 @@ class GittinsSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.param_distributions = param_distributions
         self.policy, self.stop, self.cost, self.model = policy, stop, cost, model
         self.n_startup_trials, self.batch_size = n_startup_trials, batch_size
+        self.resource, self.factor = resource, factor
+        self.max_resources, self.min_resources = max_resources, min_resources
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> "GittinsSearchCV":
+        """Search, and fit the best candidate to all data.
+
+        Args:
+            X: Samples, as the estimator takes them.
+            y: What is to be predicted.
+            params: As in scikit-learn: passed on to `fit` of the estimator, to the scorer and to the splitter.
+
+        Returns:
+            The search.
+        """
+        self._resource = Resource.of(self, X, y)
+        super().fit(X, y, **params)
+        return self
 
     def _run_search(self, evaluate_candidates: Callable[..., dict[str, Any]]) -> None:
         """Called by `fit`: candidates, until there is a reason to stop."""
         _require_named_metric(self.scoring, self.refit)
         n_iter = None if self.n_iter is None else MaxTrials(require_count("n_iter", self.n_iter))
         batch_size, space = require_count("batch_size", self.batch_size), SearchSpace.of(self._given_space())
+        if self._resource is not None:
+            self._resource.require_not_searched(space)
+            self.n_resources_ = list(self._resource.amounts)
         self.optimizer_ = self._new_optimizer(space)
-        run = _Run(self, space, evaluate_candidates)
+        run = Evaluation(self, space, self._resource, self.optimizer_, evaluate_candidates)
         with warnings.catch_warnings():
             while (reason := _why_stop(self.optimizer_, n_iter)) is None:
                 run.evaluate(_batch(self.optimizer_, n_iter, batch_size))
@@ -154,76 +182,13 @@ class GittinsSearchCV(BaseSearchCV):  # type: ignore[misc]
             model=self.model,
             n_startup_trials=self.n_startup_trials,
             seed=_seed(self.random_state),
+            max_failures=None,  # a search has a rule of its own
+            steps=None if self._resource is None else self._resource.steps,
         )
         if optimizer.endless and self.n_iter is None:
             ways = "budget=..., n_iter=..., stop=... or policy=PBGI(cost_scale=...)"
             raise InvalidInputError(f"a search must end: give {ways}; got none of them")
         return optimizer
-
-
-class _Run:
-    """One search under way: what scikit-learn has found so far, and what it has no row for."""
-
-    def __init__(
-        self, search: GittinsSearchCV, space: SearchSpace, evaluate_candidates: Callable[..., dict[str, Any]]
-    ) -> None:
-        self._search, self._space, self._evaluate_candidates = search, space, evaluate_candidates
-        self._optimizer: Optimizer = search.optimizer_
-        self._folds = same_folds(search.cv)
-        self._has_own_unit = isinstance(search.cost, KnownCost | UniformCost)
-        self._results: dict[str, Any] | None = None
-        self._failures: dict[int, Failure] = {}
-        self._complaints, self._last_error = Complaints(), ValueError()
-
-    def evaluate(self, trials: Sequence[Trial]) -> None:
-        """Cross-validate, and tell the optimizer what came out."""
-        candidates, begun = [self._space.candidate(trial.params) for trial in trials], time.perf_counter()
-        try:
-            self._results = self._evaluate_candidates(candidates, cv=self._folds)
-        except ValueError as error:
-            why = error_of_fits(error)
-            if self._search.error_score == "raise" or why is None:
-                raise
-            self._last_error = error
-            self._note_failures(trials, candidates, (time.perf_counter() - begun) / len(trials), why)
-            if self._results is None and len(self._failures) >= MOST_FAILURES:
-                raise
-        else:
-            self._note_results(trials, self._results)
-
-    def close(self) -> None:
-        """Complete `cv_results_`, which is the last that scikit-learn returned."""
-        n_trials = len(self._optimizer.trials)
-        if not n_trials:
-            raise NothingLeftError(f"no candidate was evaluated: {self._search.stop_reason_}")
-        if self._results is None:
-            raise self._last_error
-        put_failures(self._results, self._failures, self._search.error_score)
-        self._complaints.sum_up(n_trials)
-
-    def _note_results(self, trials: Sequence[Trial], results: dict[str, Any]) -> None:
-        latest = slice(len(results["params"]) - len(trials), None)
-        seconds = (results["mean_fit_time"] + results["mean_score_time"])[latest] * n_folds(results)
-        scores = results[f"mean_test_{_metric(results, self._search.refit)}"][latest]
-        for trial, score, cost in zip(trials, scores, seconds, strict=True):
-            self._tell(trial, float(score), float(cost))
-
-    def _note_failures(
-        self, trials: Sequence[Trial], candidates: Sequence[dict[str, Any]], seconds: float, error: str
-    ) -> None:
-        for trial, candidate in zip(trials, candidates, strict=True):
-            self._failures[trial.number] = Failure(candidate, seconds)
-            self._tell(trial, self._search.error_score, seconds, error)
-
-    def _tell(self, trial: Trial, score: float, seconds: float, error: str | None = None) -> None:
-        """The score, or that there is none."""
-        cost = None if self._has_own_unit else max(seconds, LEAST_SECONDS)
-        if np.isfinite(score):
-            self._optimizer.tell(trial, score, cost=cost)
-        else:
-            self._optimizer.fail(trial, cost=cost, message=error or f"the score must be finite; got {score}")
-        if error is not None or not np.isfinite(score):
-            self._complaints.heard(error)
 
 
 def _why_stop(optimizer: Optimizer, n_iter: MaxTrials | None) -> StopReason | None:
@@ -245,24 +210,7 @@ def _seed(random_state: Any) -> Any:
     return random_state.randint(2**31) if isinstance(random_state, np.random.RandomState) else random_state
 
 
-def _metric(results: Mapping[str, Any], refit: Any) -> str:
-    """What is maximized, as `cv_results_` calls it."""
-    if "mean_test_score" in results:
-        return "score"
-    _require_name(refit)
-    if f"mean_test_{refit}" not in results:
-        names = [key.removeprefix("mean_test_") for key in results if key.startswith("mean_test_")]
-        raise InvalidInputError(f"refit must name one of the metrics, {names}; got {refit!r}")
-    return str(refit)
-
-
 def _require_named_metric(scoring: Any, refit: Any) -> None:
     """Of several metrics one is maximized. What a callable returns is not known yet."""
     if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
-        _require_name(refit)
-
-
-def _require_name(refit: Any) -> None:
-    if not isinstance(refit, str):
-        rule = "with several metrics refit must be the name of the one to maximize"
-        raise InvalidInputError(f"{rule}; got {refit!r}")
+        require_name(refit)
