@@ -13,7 +13,7 @@ SHOWN = {
     EMPIRICAL: "Best values on Pest Control, Lunar Lander and Robot Pushing",
     ROBOT_PUSHING: "Best values on Robot Pushing with known and with unknown cost",
     KERNELS: "Regret on draws from priors with other kernels",
-    COST_SCALE: "Regret of PBGI with five cost scales",
+    COST_SCALE: "Regret of PBGI with five cost scales, and of PBGI-D",
     DECAY: "Regret and rate of PBGI-D from two starts and with three decays",
     LOG_SCALING: "Regret of improvement with and without its logarithm and its stable digits",
     TIMING_FIGURE: "Processor seconds per suggestion on Ackley",

@@ -6,7 +6,7 @@ The curves of a study share a panel with the main experiment and are told apart 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -69,8 +69,13 @@ def _studies(results: Results, base: str, varied: str, fixed: dict[str, float], 
 
 
 def cost_scale_studies(results: Results) -> list[Study]:
-    """PBGI with several cost scales."""
-    return _studies(results, "PBGI", "lambda", {}, "PBGI")
+    """PBGI with several cost scales, and PBGI-D beside them."""
+    found = _studies(results, "PBGI", "lambda", {}, "PBGI")
+    decayed = {f"PBGI-D, lambda_0 = {LAMBDA_0:g}, beta = {BETA:g}": "PBGI-D"}
+    return [
+        replace(study, labels=study.labels | decayed) if set(decayed) <= set(results.panel(study.panel)) else study
+        for study in found
+    ]
 
 
 def decay_studies(results: Results) -> list[Study]:

@@ -106,15 +106,17 @@ def _differences(pairs: Sequence[Comparison], explanations: Mapping[str, Mapping
     title = f"## Medians off by more than a factor of {FACTOR:g}\n"
     rows = []
     for pair in pairs:
-        if pair.off and pair.has_quartiles:
+        if pair.off and not pair.ours.is_points:
             name, policy = pair.theirs.panel.name, pair.theirs.policy
             text = explanations.get(name, {}).get(policy, NOT_EXPLAINED)
-            where = "inside the quartiles" if pair.inside else "better" if pair.better else "worse"
-            rows.append((name, policy, f"{pair.ratio:.2f}", where, pair.ours.search, " ".join(text.split())))
+            inside = pair.has_quartiles and pair.inside
+            where = "inside the quartiles" if inside else "better" if pair.better else "worse"
+            known = f"{pair.ratio:.2f}", where, pair.ours.search, str(pair.ours.n_seeds)
+            rows.append((name, policy, *known, " ".join(text.split())))
     if not rows:
         return f"{title}\nNone.\n"
-    head = ("panel", "policy", "ratio", "here it is", "search", "why")
-    about = f"Of curves with {MANY_SEEDS} seeds or more.\n"
+    head = ("panel", "policy", "ratio", "here it is", "search", "seeds", "why")
+    about = "Of curves with three seeds or more.\n"
     return "\n".join([title, about, markdown_table(head, rows, n_text=1)])
 
 

@@ -67,13 +67,17 @@ class Reporting:
             return goes_on(self._state, own.number)
 
     @refuse_unknown_arguments
-    def stop(self, trial: Trial | int) -> Trial:
+    def stop(self, trial: Trial | int, *, charge: float | None = None) -> Trial:
         """Record that a running trial was stopped early. It is charged what it has reported, which informs for good.
 
         One that has ended stays as it is. Where trials are resumable `ask` may hand it out again.
+
+        Args:
+            trial: A trial or its number.
+            charge: What the budget pays for it, where that is not what it has reported.
         """
         own = self._own(trial)
-        return self._history.stop(own.number) if own.state is TrialState.RUNNING else own
+        return self._history.stop(own.number, charge) if own.state is TrialState.RUNNING else own
 
     def _required_steps(self, method: str) -> Steps:
         if self._settings.steps is None:

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FILES = [path.name for path in sorted((ROOT / "pbgi" / "cli").glob("*.py")) if path.name != "__init__.py"]
+CLI = ROOT / "pbgi" / "cli"
+FILES = [str(path.relative_to(CLI)) for path in sorted(CLI.rglob("*.py")) if path.name != "__init__.py"]
 TESTS = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests" / "cli").glob("test_*.py"))]
 TIMES = ("-vv", "--durations=0", "--durations-min=0")
 NOT_COPIED = (".*", "__pycache__", "site", "demo-output", "shared")

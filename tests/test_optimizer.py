@@ -160,7 +160,8 @@ def test_multiplying_costs_changes_nothing(scale):
 
 @pytest.mark.parametrize("policy", [None, pbgi.LogEIPC(), pbgi.Thompson()])
 @pytest.mark.parametrize(
-    ("scale", "shift"), [(1e-6, 0.0), (3.0, -40.0), (1e6, 0.0), (1e5, 1e6), (1e6, 1e6), (1.0, 100.0), (-0.1, 7.0)]
+    ("scale", "shift"),
+    [(1e-6, 0.0), (3.0, -40.0), (1e6, 0.0), (1e5, 1e6), (1e6, 1e6), (1.0, 1e6), (1.0, 100.0), (-0.1, 7.0)],
 )
 def test_rescaling_and_shifting_the_objective_changes_nothing(scale, shift, policy):
     plain = Optimizer(PLANE, budget=1000, policy=policy, seed=6)
@@ -169,6 +170,15 @@ def test_rescaling_and_shifting_the_objective_changes_nothing(scale, shift, poli
     there = run(moved, 16, value=lambda p: scale * bowl(p) + shift)
     for a, b in zip(run(plain, 16), there, strict=True):
         assert distance(a, b, plain.space) <= 1e-9
+
+
+@pytest.mark.parametrize("rate", [1e-2, 1e-3])
+def test_shifting_the_objective_changes_nothing_at_a_rate_of_the_users(rate):
+    """What a unit of cost is worth there is found from differences of values that have lost ten of their digits."""
+    rule = {"policy": pbgi.PBGI(rate), "stop": pbgi.BudgetSpent(), "budget": 1000, "seed": 6}
+    plain, moved = Optimizer(PLANE, **rule), Optimizer(PLANE, **rule)
+    there = run(moved, 12, value=lambda p: bowl(p) - 1e6)
+    assert max(distance(a, b, plain.space) for a, b in zip(run(plain, 12), there, strict=True)) <= 1e-9
 
 
 # Budgets --------------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from pbgi.constraints.feasibility import Feasibility, OutcomeModel, one_of_each
 from pbgi.cost import CostModel, LearnedCost, UniformCost, Unseen
 from pbgi.gp.algebra import rounded
 from pbgi.gp.config import GPConfig
-from pbgi.gp.warp import IDENTITY, Warp, fit_warp
+from pbgi.gp.warp import IDENTITY, WARP_QUANTUM, Warp, fit_warp
 from pbgi.history import Trial
 from pbgi.model import MOST_VALUES, Model, fit_model, last_hyperparameters, last_number, seen_by_model, to_note
 from pbgi.notes import (
@@ -82,7 +82,7 @@ def fit_values(state: RunState, *, refit: bool = True) -> FittedValues:
     lasts = [state.sign * trial.reports[-1].value for trial in partial]
     warp = fit_warp(np.append(values, lasts)) if warps else IDENTITY
     # Rounded, so that what the model sees of a * y + b is what it sees of y, bit for bit.
-    warped = rounded(warp.to_warped(values)) if warps else values
+    warped = rounded(warp.to_warped(values), WARP_QUANTUM) if warps else values
     told, spread, instalments = (X, warped), None, None
     if state.settings.steps is not None and isinstance(kind, GPConfig):
         foretold = observe_partial(state, warp, start)
@@ -181,7 +181,7 @@ def _fit_outcome(
     due = start is None or n < MANY_VALUES or n >= VALUE_REFIT * n_fitted
     config = GPConfig() if due else GPConfig(hyperparameters=start)
     warp = fit_warp(margin)
-    X, warped = state.points(trials), rounded(warp.to_warped(margin))
+    X, warped = state.points(trials), rounded(warp.to_warped(margin), WARP_QUANTUM)
     model = fit_model(config, X, warped, categorical=state.space.categorical, start=start)
     limit = float(warp.to_warped(np.array([needed]))[0])
     found = to_note(model.hyperparameters)

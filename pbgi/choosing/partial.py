@@ -9,7 +9,7 @@ from pbgi.arrays import Floats
 from pbgi.choosing.state import RunState
 from pbgi.gp.algebra import rounded
 from pbgi.gp.config import Hyperparameters
-from pbgi.gp.warp import Warp
+from pbgi.gp.warp import WARP_QUANTUM, Warp
 from pbgi.history import Trial
 from pbgi.stages.curves import Curves, Observed, fit_curves
 from pbgi.stages.instalments import Instalments
@@ -45,7 +45,7 @@ def read_curves(state: RunState, warp: Warp, trials: Sequence[Trial]) -> Observe
     for row, trial in zip(values, trials, strict=True):
         _fill(row, steps, trial)
     flat = np.isfinite(values)
-    values[flat] = rounded(warp.to_warped(state.sign * values[flat]))
+    values[flat] = rounded(warp.to_warped(state.sign * values[flat]), WARP_QUANTUM)
     return Observed(state.points(trials), values, flat.sum(axis=1))
 
 

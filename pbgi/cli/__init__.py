@@ -2,15 +2,15 @@
 
     arguments.py commands.py     what can be typed, and what it does
     toml_file.py job.py          what a job file says
-    placeholders.py              how a program gets its parameters
-    command.py processes.py      running a program, and ending it; the guard; signals
-    result.py steps.py           what a program said: in the end, and on its way
+    parameters.py                its table of parameters, and how a program gets them
+    program/                     the program: run, listened to, and what it said
+    processes.py                 told apart and ended; the guard; signals
     private.py                   files and passwords that are nobody else's business
     storage.py database.py       an Optuna storage; which faults pass; turns on a database server
     errors.py                    exit codes
-    study.py choosing.py         the study of a job: its trials in the storage; the next one, and whether one goes on
+    study.py                     the study of a job: its trials in the storage
+    choosing.py                  the next trial, and whether one that runs goes on
     tune.py running.py           the loop; trials whose worker died, and a budget of seconds that holds
-    stages.py                    trials that may stop early, over all their runs
     scripts.py                   ask, tell and records of trials
     progress.py                  what people see while it runs
     report.py                    a page about a study, once or as its trials end

@@ -14,7 +14,6 @@ docs/command-line.md lists every key. Nothing in here runs or writes anything.
 """
 
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,24 +22,22 @@ from pathlib import Path
 from typing import Any
 
 from pbgi.checks import require_count, require_positive
-from pbgi.cli.placeholders import OWN_PREFIX, Command, names_in, own_names, parts_of
+from pbgi.cli.parameters import LONGEST_NAME, OWN_PREFIX, Command, names_in, own_names, parts_of, space_in
 from pbgi.cli.toml_file import TomlFile
 from pbgi.constraints.constraint import AtLeast, AtMost, Condition, Constraints, checked_constraints
 from pbgi.errors import InvalidInputError
-from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.policy import POLICIES, Policy
-from pbgi.serialization import Value, plain_value
 from pbgi.settings import DIRECTIONS
 from pbgi.space import Space
 from pbgi.study.formula import cost_formula, is_formula
 from pbgi.trials.steps import Steps
 
-LONGEST_NAME = 512  # of a parameter or a study, in the tables of the storage
 OVERRUNS = ("stop", "finish")
 # A command that has never worked is probably wrong. One that has may fail by chance: if every second trial does, five
 # in a row are common in a run of a hundred, ten are not.
 FAILURES_AT_FIRST, FAILURES_LATER = 5, 10
-LARGEST_INTEGER = 2**53  # the storage keeps parameters as 64-bit floats
+STEP = "step"  # the key of a report, see `steps.py`
+MOST_STEPS = 2**31 - 1  # databases keep steps as 32-bit integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +146,9 @@ def read_job(path: Path) -> Job:
         raise file.error(
             (), "parameters: must be given; write [parameters] and under it lr = { low = 0.0, high = 1.0 }"
         )
-    space = _space(file)
+    space = space_in(file)
     read: dict[str, Any] = {
-        key: _checked(file, (key,), RULES[key], value) for key, value in file.data.items() if key in RULES
+        key: file.checked((key,), RULES[key], value) for key, value in file.data.items() if key in RULES
     }
     if read.pop("resumable", False):
         if "steps" not in read:
@@ -159,7 +156,7 @@ def read_job(path: Path) -> Job:
         read["steps"] = replace(read["steps"], resumable=True)
     if isinstance(read.get("cost"), Priced):
         written = read.pop("cost").formula
-        read["formula"] = _checked(file, ("cost",), partial(cost_formula, space), written)
+        read["formula"] = file.checked(("cost",), partial(cost_formula, space), written)
     read["folder"] = (file.path.parent / read.get("folder", ".")).absolute()
     job = Job(**{"path": file.path, "name": file.path.stem, "space": space, "command": (), **read})
     _require_consistent(file, job)
@@ -190,11 +187,18 @@ def _require_consistent(file: TomlFile, job: Job) -> None:
     taken = [name for name in job.constraints or {} if name in (job.objective, job.cost)]
     if taken:
         raise file.error(("constraints", taken[0]), f"{taken[0]!r} is the key of the value or the cost already")
-    if job.constraints and job.steps is not None:
-        rule = "trials that may stop early know no conditions on outcomes yet: give steps or constraints"
-        raise file.error(("steps",), f"{rule}; got steps = {file.data['steps']!r} with constraints")
+    if job.steps is not None:
+        _require_good_with_steps(file, job)
     if len(job.name) > LONGEST_NAME:
         raise file.error(("name",), f"a name may have at most {LONGEST_NAME} characters; got {len(job.name)}")
+
+
+def _require_good_with_steps(file: TomlFile, job: Job) -> None:
+    if STEP in (job.objective, job.cost):
+        raise file.error(("steps",), f"{STEP!r} is the key of the value or the cost already; rename that")
+    if job.constraints:
+        rule = "trials that may stop early know no conditions on outcomes yet: give steps or constraints"
+        raise file.error(("steps",), f"{rule}; got steps = {file.data['steps']!r} with constraints")
 
 
 def _require_no_lone_option(file: TomlFile, job: Job) -> None:
@@ -213,89 +217,6 @@ def _is_folder(path: Path) -> bool:
         return path.is_dir()
     except OSError:  # a name too long
         return False
-
-
-def _checked(file: TomlFile, keys: tuple[str | int, ...], rule: Callable[[Any], Any], value: Any) -> Any:
-    try:
-        return rule(value)
-    except (InvalidInputError, TypeError) as error:
-        raise file.error(keys, str(error)) from None
-    except RecursionError:  # the value cannot even be shown
-        raise file.error(keys, "must not be nested so deeply") from None
-
-
-# Parameters ----------------------------------------------------------------------------------------------------------
-
-
-def _space(file: TomlFile) -> Space:
-    table = file.data["parameters"]
-    if not isinstance(table, Mapping) or not table:
-        raise file.error(("parameters",), f"must be a table with at least one parameter; got {table!r}")
-    found = {}
-    for name, value in table.items():
-        keys = ("parameters", name)
-        _checked(file, keys, _parameter_name, name)
-        found[name] = _checked(file, keys, _parameter, value)
-    space: Space = _checked(file, ("parameters",), Space, found)
-    return space
-
-
-def _parameter_name(name: str) -> None:
-    if not name or len(name) > LONGEST_NAME or "\0" in name or name.startswith(OWN_PREFIX):
-        rule = f"a name must have 1 to {LONGEST_NAME} characters, no NUL, and not begin with {OWN_PREFIX!r}"
-        raise InvalidInputError(f"{rule}; got {name!r}")
-
-
-def _parameter(value: Any) -> Parameter | Value:
-    if isinstance(value, list):
-        return Categorical([_storable(choice) for choice in value])
-    if not isinstance(value, Mapping):
-        fixed: Value = _storable(plain_value("a fixed value", value))
-        return fixed
-    if "choices" in value:
-        _require_keys(value, ("choices", "when"))
-        choices = value["choices"] if isinstance(value["choices"], list) else []
-        return Categorical([_storable(choice) for choice in choices], when=value.get("when"))
-    if "value" in value:
-        _require_keys(value, ("value", "when"))
-        return Categorical([_storable(plain_value("a fixed value", value["value"]))], when=value.get("when"))
-    _require_keys(value, ("low", "high", "log", "step", "type", "when"))
-    missing = [key for key in ("low", "high") if key not in value]
-    if missing:
-        raise InvalidInputError(f"needs {missing[0]}; write {{ low = 0.0, high = 1.0 }} or a list of choices")
-    return _range(value)
-
-
-def _range(value: Mapping[str, Any]) -> Parameter:
-    bounds = (value["low"], value["high"])
-    kind = value.get("type", "integer" if all(type(bound) is int for bound in bounds) else "float")
-    if kind not in ("float", "integer"):
-        raise InvalidInputError(f"type must be 'float' or 'integer'; got {kind!r}")
-    log = value.get("log", False)
-    if kind == "float":
-        return Float(*bounds, log=log, step=value.get("step"), when=value.get("when"))
-    found = Integer(*bounds, log=log, step=value.get("step", 1), when=value.get("when"))
-    if log and found.step != 1:
-        raise InvalidInputError(f"log and step do not go together; got step = {found.step}; write a list of choices")
-    if max(abs(found.low), abs(found.high)) > LARGEST_INTEGER:
-        raise InvalidInputError(f"whole numbers may go up to 2**53, what the storage keeps; got {bounds}")
-    return found
-
-
-def _require_keys(table: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    for key in table:
-        if key not in known:
-            raise InvalidInputError(
-                f"has no key {key!r}; there are low, high, log, step, type, or choices, or value; and when"
-            )
-
-
-def _storable(value: Any) -> Any:
-    if isinstance(value, str) and "\0" in value:
-        raise InvalidInputError(f"a value must not hold a NUL, which no argument can; got {value!r}")
-    if isinstance(value, int) and abs(value) > sys.float_info.max:  # Optuna compares values as floats
-        raise InvalidInputError(f"a whole number must be within what a 64-bit float holds; got {value!r}; write a text")
-    return value
 
 
 # One rule per key ----------------------------------------------------------------------------------------------------
@@ -399,11 +320,12 @@ def _condition(name: str, value: Any) -> Condition:
 
 def _steps(value: Any) -> Steps:
     """A number of steps, or a list of those at which it is decided whether a trial goes on."""
-    if isinstance(value, list) and value and all(type(step) is int for step in value):
-        return Steps(value[-1], tuple(value))
-    if type(value) is not int:
+    ends = value if isinstance(value, list) else [value]
+    if not ends or any(type(step) is not int for step in ends):
         raise InvalidInputError(f"must be how many steps a trial has, or a list of steps; got {value!r}; write 27")
-    return Steps(value)
+    if max(ends) > MOST_STEPS:
+        raise InvalidInputError(f"a trial may have up to 2**31 - 1 steps; got {value!r}")
+    return Steps(ends[-1], tuple(ends)) if isinstance(value, list) else Steps(value)
 
 
 def _truth(value: Any) -> bool:

@@ -32,12 +32,12 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.cli.command import Attempt
+from pbgi.cli.choosing import Way
 from pbgi.cli.job import Job, price_of_second
 from pbgi.cli.private import tail
 from pbgi.cli.processes import NOTE, identity, is_alive, is_here, is_of_earlier_boot, kill_orphan, kill_strays
-from pbgi.cli.result import LEAST_COST, Outcome, priced
-from pbgi.cli.stages import Way
+from pbgi.cli.program.command import Attempt
+from pbgi.cli.program.result import LEAST_COST, Outcome, priced
 from pbgi.cli.study import JobStudy, folder_name, predicted_cost
 from pbgi.serialization import parsed_json
 from pbgi.study import attributes

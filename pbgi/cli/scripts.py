@@ -15,11 +15,10 @@ from typing import Any
 from optuna.trial import FrozenTrial, TrialState
 
 from pbgi.checks import check_cost, check_outcomes, check_value, require_count
-from pbgi.cli.choosing import goes_on, hand_out, recommended_of
+from pbgi.cli.choosing import Way, goes_on, hand_out, recommended_of, reports_of
+from pbgi.cli.program.result import LEAST_COST, Outcome, not_nested
 from pbgi.cli.progress import Standing, goes_on_with, standing, was_stopped
-from pbgi.cli.result import LEAST_COST, Outcome, not_nested
 from pbgi.cli.running import earlier
-from pbgi.cli.stages import Way, reports_of
 from pbgi.cli.study import JobStudy, predicted_cost
 from pbgi.constraints.constraint import ConditionStatus
 from pbgi.errors import InvalidInputError, NothingLeftError, TrialStateError

@@ -21,7 +21,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from pbgi.cli.errors import DamagedError, StorageError, shortened
 from pbgi.cli.job import Job, price_of_second
-from pbgi.cli.result import LEAST_COST, Outcome
+from pbgi.cli.program.result import LEAST_COST, Outcome
 from pbgi.cli.storage import Storage
 from pbgi.errors import InvalidInputError, UnknownTrialError
 from pbgi.history import Trial

@@ -6,12 +6,13 @@ then the message names the key alone.
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pbgi.cli.errors import JobError
+from pbgi.errors import InvalidInputError
 
 MOST_BYTES = 16 * 2**20  # a job is a page; 100,000 boxes are some megabytes
 
@@ -55,6 +56,15 @@ class TomlFile:
         """An error about the entry under these keys."""
         name = shown(keys)
         return JobError.at(self.path, self.line(keys), f"{name}: {message}" if name else message)
+
+    def checked(self, keys: tuple[str | int, ...], rule: Callable[[Any], Any], value: Any) -> Any:
+        """What a rule makes of the value under these keys."""
+        try:
+            return rule(value)
+        except (InvalidInputError, TypeError) as error:
+            raise self.error(keys, str(error)) from None
+        except RecursionError:  # the value cannot even be shown
+            raise self.error(keys, "must not be nested so deeply") from None
 
     def line(self, keys: tuple[str | int, ...]) -> int | None:
         """The line of the entry, or of the closest table around it; None if neither is found."""

@@ -19,16 +19,15 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.cli.choosing import hand_out
-from pbgi.cli.command import GRACE, Attempt, Plan, start
+from pbgi.cli.choosing import StageWatch, Way, checkpoint_of, hand_out, has_checkpoint, reports_of
 from pbgi.cli.errors import ExitCode, InterruptedRunError, JobError, StartError, StorageError
 from pbgi.cli.job import Job
 from pbgi.cli.private import write_json
 from pbgi.cli.processes import Guard, Interruption, identity
+from pbgi.cli.program.command import GRACE, Attempt, Plan, start
+from pbgi.cli.program.result import LEAST_COST, Outcome
 from pbgi.cli.progress import Display, Standing, goes_on_with, standing, was_stopped
-from pbgi.cli.result import LEAST_COST, Outcome
 from pbgi.cli.running import RESULT, BudgetWatch, Earlier, Running, earlier, folder_of, recover, until_next_beat
-from pbgi.cli.stages import StageWatch, Way, checkpoint_of, has_checkpoint, reports_of
 from pbgi.cli.study import JobStudy, predicted_cost, settings_of
 from pbgi.errors import InvalidInputError, TrialStateError
 from pbgi.stopping import StopReason

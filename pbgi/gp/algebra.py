@@ -15,8 +15,7 @@ from pbgi.gp.config import LOG_2PI, Hyperparameters
 SMALLEST, LARGEST = float(np.finfo(np.float64).smallest_subnormal), float(np.finfo(np.float64).max)
 
 # Standardized values are rounded to multiples of this. It is far below any noise, and it makes the fit of
-# a * y + b the fit of y bit for bit, where rounding errors would otherwise send the search along another path. Where b
-# is a million times the spread of y, digits of y are lost, and a coarser multiple would make more of that.
+# a * y + b the fit of y bit for bit, where rounding errors would otherwise send the search along another path.
 QUANTUM = 2.0**-36
 # Added to the diagonal, relative to it, until the matrix has a Cholesky factor.
 JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4)
@@ -80,9 +79,9 @@ def _standardize(y: Floats) -> tuple[Floats, float, float]:
     return rounded(offsets / spread), center, min(max(scale, SMALLEST), LARGEST)
 
 
-def rounded(x: Floats) -> Floats:
-    """Numbers of order one to multiples of QUANTUM: what is made of a * y + b is then what is made of y."""
-    return np.asarray(np.round(x / QUANTUM) * QUANTUM)
+def rounded(x: Floats, quantum: float = QUANTUM) -> Floats:
+    """Numbers of order one to multiples of a power of two: what is made of a * y + b is then what is made of y."""
+    return np.asarray(np.round(x / quantum) * quantum)
 
 
 # Matrices are row-major lower triangles; LAPACK sees their transpose, column-major upper triangles, without a copy.

@@ -33,6 +33,10 @@ from pbgi.gp.algebra import LARGEST, rounded
 from pbgi.index import gittins_index, gittins_index_and_grad, log_h
 
 N_KNOTS = 129
+# What the model sees is rounded to multiples of this. Where b is a million times the spread of y, digits of y below
+# 1e-10 of it are lost in a * y + b, and a climb turns such an error into one of 1e-8 or more. Rounded, the numbers are
+# those of y but once in thirty thousand. It is a thousandth of the least noise that is learned.
+WARP_QUANTUM = 2.0**-20
 # Values beyond this many interquartile ranges go through asinh first: no power of Yeo-Johnson's bends so much.
 FAR = 10.0
 FARTHEST = 1e300  # interquartile ranges: what is further away than a float can say is that far
@@ -50,12 +54,14 @@ class Warp:
     """A strictly increasing map, straight between its knots and beyond them.
 
     Attributes:
-        values: (k,) Knots in users' units, ascending; larger is better.
+        values: (k,) Knots in users' units, less the origin, ascending; larger is better.
         warped: (k,) The same knots as the model sees them, ascending.
+        origin: What all values have in common: beside a large offset, differences of knots would lose their digits.
     """
 
     values: Floats
     warped: Floats
+    origin: float = 0.0
 
     @cached_property
     def slopes(self) -> Floats:
@@ -81,13 +87,15 @@ class Warp:
 
     def to_warped(self, values: Floats) -> Floats:
         """What the model sees of values (n,)."""
-        return self._along(self._share * self.values, self.warped, self._share * np.asarray(values))
+        return self._along(self._share * self.values, self.warped, self._share * (np.asarray(values) - self.origin))
 
     def to_values(self, warped: Floats) -> Floats:
         """Numbers (n,) of the model, in users' units."""
         shares = self._along(self.warped, self._share * self.values, warped)
         limit = self._share * LARGEST
-        return np.asarray(np.clip(shares, -limit, limit) / self._share)
+        with np.errstate(over="ignore"):
+            values = np.clip(shares, -limit, limit) / self._share + self.origin
+        return np.asarray(np.clip(values, -LARGEST, LARGEST))
 
     def log_improvement(self, mean: Floats, std: Floats, value: float) -> Floats:
         """The logarithm of E[(y - value)+], y = T^-1(z), for Gaussian z with these means (m,) and deviations (m,)."""
@@ -221,6 +229,8 @@ def fit_warp(values: Floats) -> Warp:
     low, high = float(values.min()), float(values.max())
     if low == high:
         return _shifted(low)
+    origin = _in_common(values)
+    values, low, high = values - origin, low - origin, high - origin
     # Powers of two are exact, and keep differences and squares of the largest floats finite.
     exponent = int(np.frexp(np.abs(values).max())[1]) + 1
     chain = _Chain.fit(np.ldexp(values, -exponent))
@@ -230,7 +240,13 @@ def fit_warp(values: Floats) -> Warp:
     knots[0], knots[-1] = low, high
     rises = np.append(True, knots[1:] > np.maximum.accumulate(knots)[:-1])  # rounding may make neighbors equal
     distinct = rises & np.append(knots[:-1] < high, True)
-    return Warp(knots[distinct], warped[distinct])
+    return Warp(knots[distinct], warped[distinct], origin)
+
+
+def _in_common(values: Floats) -> float:
+    """One of the values, from which the difference of every other is exact; zero if they are too far apart for that."""
+    middle = float(np.sort(values)[len(values) // 2])
+    return middle if np.abs(0.5 * values - 0.5 * middle).max() <= 0.25 * abs(middle) else 0.0
 
 
 def _shifted(value: float) -> Warp:
@@ -259,7 +275,7 @@ class _Chain:
         center, scale = _robust_center_and_scale(values)
         scaled = _scaled(values, center, scale)
         bends = bool(np.abs(scaled).max() > FAR)
-        scaled = rounded(np.arcsinh(scaled) if bends else scaled)
+        scaled = rounded(np.arcsinh(scaled) if bends else scaled, WARP_QUANTUM)
         middle, spread = float(scaled.mean()), float(scaled.std(ddof=1)) or 1.0
         s = (scaled - middle) / spread
         parameter = _likeliest(s) if len(np.unique(s)) > 2 else 1.0  # of two values nothing but the scale is learned

@@ -30,6 +30,7 @@ from pbgi.study import attributes
 from pbgi.study.engine import StudyEngine, trial_of_account
 from pbgi.study.learned import LearnedSpace
 from pbgi.study.ledger import Account, Ledger, ledger_of
+from pbgi.study.moving import params_with_shares
 from pbgi.study.reports import Lengths
 from pbgi.study.settings import StudySettings
 from pbgi.study.spaces import Axis, SearchSpace
@@ -227,7 +228,7 @@ def _curve(trial: FrozenTrial) -> Curve:
 def _trial(account: Account, search_space: SearchSpace, in_words: Any, lengths: Lengths | None) -> Trial:
     """The trial, charged as the ledger says."""
     trial, suggestion = account.trial, account.suggestion
-    point = search_space.to_engine(trial.params)
+    point = search_space.to_engine(params_with_shares(trial, search_space.distributions))
     params = {name: _plain(value) for name, value in trial.params.items()}
     shown = params if point is None else params | in_words(point)
     return trial_of_account(account, shown, {} if suggestion is None else suggestion.record, lengths)

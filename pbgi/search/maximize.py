@@ -30,6 +30,7 @@ SPACING = 0.3  # first distance asked between starts, in units of sqrt(d)
 SOBOL_BITS = 30
 RESOLUTION = 2.0**-40  # points closer than this in every continuous coordinate are the same point
 TOLERANCE = 1e-8  # of the spread: what a climb may leave, a hundredth of what is asked of the search
+TIE = 1e-12  # of the spread: values that differ by less are equal but for rounding
 FINITE_UP_TO = 4096  # grid points that are evaluated one and all
 
 
@@ -245,8 +246,10 @@ def search(
         rows = choose_starts(values, X, n_starts, rng)
         if activity is not None:
             rows = np.union1d(rows, _best_of_each(activity.decisions(X), values, n_starts))
-        tops, top_values = _climb(acquisition, X[rows], grids, is_excluded, _spread(values), lengths, activity)
+        scale = _spread(values)
+        tops, top_values = _climb(acquisition, X[rows], grids, is_excluded, scale, lengths, activity)
         X, values, n_tops = np.concatenate([tops, X]), np.concatenate([top_values, values]), len(tops)
+        values = _with_ties(values, scale)
     else:
         order = np.lexsort((rng.random(len(values)), -values))
         X, values, n_tops = X[order], values[order], len(order)
@@ -347,6 +350,15 @@ def _distinct(X: Floats, values: Floats, n: int) -> tuple[Floats, Floats]:
     near = (np.abs(X[:, None, :] - X[None, :, :]) < NEAR).all(axis=2)
     keep = np.flatnonzero(~np.tril(near, -1).any(axis=1))[:n]
     return X[keep], values[keep]
+
+
+def _with_ties(values: Floats, scale: float | None) -> Floats:
+    """The values, the best of which are equal if they differ by rounding alone: the first of them is the best then.
+
+    Climbs to one maximum end a little apart. Which of them is the best by the last bit would depend on the units.
+    """
+    top = values.max()
+    return np.where(values >= top - TIE * (scale or 0.0), top, values)
 
 
 def _spread(values: Floats) -> float | None:

@@ -24,10 +24,11 @@ from pbgi.settings import Settings
 from pbgi.space import Space
 from pbgi.study import attributes
 from pbgi.study.ledger import Account, Ledger, total
+from pbgi.study.moving import Share, has_taken, params_with_shares
 from pbgi.study.outcomes import constraints_of, outcomes_of
 from pbgi.study.pruned import estimated_values
 from pbgi.study.reports import Lengths, state_of
-from pbgi.study.suggestion import suggested_params
+from pbgi.study.suggestion import external, suggested_params
 
 LEAST_BUDGET = 1e-300  # where trials without a point have used up all of it
 
@@ -205,14 +206,18 @@ def _record(space: StudySpace, account: Account, point: Mapping[str, Value]) -> 
     was worth its price. Nor does what was noted when fewer parameters were known, or others.
     """
     suggestion, known = account.suggestion, space.distributions
-    if suggestion is None or not {n for n in point if not known[n].single()} <= suggestion.params.keys():
+    chosen = {} if suggestion is None else external(suggestion, known)
+    if suggestion is None or not {n for n in point if not known[n].single()} <= chosen.keys():
         return {}
     fitted = VALUE_MODEL.of(suggestion)
     if fitted is not None and len(fitted) != length_of_note(space.space.dimension):
         return {}
-    if any(theirs != known.get(name, theirs) for name, theirs in account.trial.distributions.items()):
+    ranges = account.trial.distributions.items()
+    if any(theirs != known.get(n, theirs) and not isinstance(known[n], Share) for n, theirs in ranges):
         return {}
-    if not suggestion.params.keys() <= known.keys():
+    named = suggestion.params.keys() | suggestion.shares.keys()
+    if not named <= chosen.keys() or not has_taken(account.trial, suggestion.shares):
         return {}
-    external = {name: known[name].to_external_repr(x) for name, x in suggestion.params.items()}
-    return suggestion.record if space.to_engine(account.trial.params | external) == point else {}
+    values = {name: value for name, value in chosen.items() if name not in suggestion.shares}
+    taken = chosen | params_with_shares(account.trial, known) | values
+    return suggestion.record if space.to_engine(taken) == point else {}

@@ -1,8 +1,8 @@
 """The search space of a study whose program says nothing of it beforehand: what its completed trials have shown.
 
 A parameter takes the widest range that trials had it in: one that has been widened, from one trial to the next and for
-good, is the wider one, in which all trials lie. A range that comes and goes is left out. Which parameters are there
-under which values of others is learned by `tree.py`.
+good, is the wider one, in which all trials lie. Of a range that comes and goes shares are known (`moving.py`). Which
+parameters are there under which values of others is learned by `tree.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
+from pbgi.study.moving import Share, is_moving
 from pbgi.study.spaces import SearchSpace, holds_all_of
 from pbgi.study.tree import Seen, learn_tree
 
@@ -55,10 +56,13 @@ def _is_like(everywhere: Mapping[str, BaseDistribution] | None, trial: FrozenTri
 
 
 def usable_in(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
-    """The range of each parameter in which all of its trials lie; none where it comes and goes."""
-    usable: dict[str, BaseDistribution | None] = {}
+    """The range of each parameter in which all of its trials lie, or shares; none where it changes its kind."""
+    last: dict[str, BaseDistribution] = {}
+    grows, moves = dict[str, bool](), dict[str, bool]()
     for trial in sorted(trials, key=lambda t: t.number):
         for name, now in trial.distributions.items():
-            before = usable.get(name, now)
-            usable[name] = now if before is not None and holds_all_of(now, before) else None
-    return {name: distribution for name, distribution in usable.items() if distribution is not None}
+            before = last.get(name, now)
+            grows[name] = grows.get(name, True) and holds_all_of(now, before)
+            moves[name] = moves.get(name, True) and is_moving(now, before)
+            last[name] = now
+    return {n: last[n] if grows[n] else Share() for n in last if grows[n] or moves[n]}

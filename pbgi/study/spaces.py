@@ -24,6 +24,7 @@ from pbgi.errors import InvalidInputError
 from pbgi.parameter import Categorical, Float, Integer, Parameter
 from pbgi.serialization import Value
 from pbgi.space import Space
+from pbgi.study.moving import Share
 from pbgi.study.tree import When
 
 ROUNDING = 1e-8  # how far from a whole number of steps a value may be; as in Optuna
@@ -145,8 +146,13 @@ class SearchSpace:
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
-        """As Optuna knows it."""
+        """What is chosen of each parameter, and seen by models: values, or shares of a range that moves."""
         return {name: axis.distribution for name, axis in self.axes.items()}
+
+    @property
+    def fixed(self) -> dict[str, BaseDistribution]:
+        """As Optuna knows it: those whose range is known before a trial."""
+        return {name: known for name, known in self.distributions.items() if not isinstance(known, Share)}
 
     @cached_property
     def space(self) -> Space:
@@ -155,6 +161,8 @@ class SearchSpace:
 
     def to_engine(self, params: Mapping[str, Any]) -> dict[str, Value] | None:
         """The engine's point, or None if a value is missing or outside: a trial of another range or another tree.
+
+        Params are those of `params_with_shares`.
 
         Values of parameters that do not exist there are left out.
         """
@@ -168,12 +176,12 @@ class SearchSpace:
         return {name: point[name] for name in self.axes if name in point}
 
     def from_engine(self, point: Mapping[str, Value]) -> dict[str, Any]:
-        """The params of a trial."""
+        """The params of a trial, and shares."""
         return {name: axis.from_engine(point[name]) for name, axis in self.axes.items() if name in point}
 
     def internal(self, params: Mapping[str, Any]) -> dict[str, float]:
-        """The params of a trial as the numbers that Optuna stores."""
-        return {n: axis.distribution.to_internal_repr(params[n]) for n, axis in self.axes.items() if n in params}
+        """The params of a trial as the numbers that Optuna stores, without shares."""
+        return {name: known.to_internal_repr(params[name]) for name, known in self.fixed.items() if name in params}
 
     def cost_in_values(self, cost: Cost | None) -> Cost | None:
         """The cost, with its function of the user's values turned into one of the engine's."""
@@ -184,7 +192,7 @@ class SearchSpace:
         return cost
 
     def _in_values(self, function: Callable[[dict[str, Any]], Any], vectorized: bool) -> Callable[[Any], Any]:
-        of: Callable[[Any], Any] = self._columns if vectorized else lambda p: {**self.constants, **self.from_engine(p)}
+        of: Callable[[Any], Any] = self._columns if vectorized else self._values
 
         def in_values(point: Any) -> Any:
             try:
@@ -194,10 +202,16 @@ class SearchSpace:
 
         return in_values
 
+    def _values(self, point: Mapping[str, Value]) -> dict[str, Any]:
+        """What a user knows of a point before its trial begins."""
+        values, known = self.from_engine(point), self.fixed
+        return {**self.constants, **{name: value for name, value in values.items() if name in known}}
+
     def _columns(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         n = len(next(iter(columns.values())))
         constants = {name: np.full(n, value) for name, value in self.constants.items()}
-        return constants | {name: self.axes[name].column(column) for name, column in columns.items()}
+        known = self.fixed
+        return constants | {name: self.axes[name].column(column) for name, column in columns.items() if name in known}
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from optuna.trial import FrozenTrial
 from pbgi.errors import InvalidInputError
 from pbgi.notes import Note
 from pbgi.study import attributes
+from pbgi.study.moving import Share, params_with_shares
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Suggestion:
         study: The study that it was suggested in, by name: a copy of the trial in another study knows where it is from.
             None where that was not stored yet.
         seconds: How long choosing it took, waiting for the choices of others included.
+        shares: Of parameters whose range was not known yet, the share of it; see `moving.py`.
     """
 
     params: Mapping[str, float] = field(default_factory=dict)
@@ -34,6 +36,7 @@ class Suggestion:
     refused: str | None = None
     study: str | None = None
     seconds: float = 0.0
+    shares: Mapping[str, float] = field(default_factory=dict)
 
 
 FORMAT = 1  # of what is stored of a suggestion; what has none was written before there were several
@@ -79,6 +82,7 @@ def _is_number(value: Any) -> bool:
 
 _RULES: dict[str, Callable[[Any], bool]] = {
     "params": lambda params: isinstance(params, dict) and all(_is_number(x) for x in params.values()),
+    "shares": lambda shares: isinstance(shares, dict) and all(_is_number(x) for x in shares.values()),
     "predicted_cost": lambda cost: cost is None or (_is_number(cost) and cost >= 0.0),
     "priced": lambda priced: isinstance(priced, bool),
     "record": lambda record: isinstance(record, dict),
@@ -91,6 +95,15 @@ _RULES: dict[str, Callable[[Any], bool]] = {
 def suggested_params(trial: FrozenTrial, distributions: Mapping[str, Any]) -> dict[str, Any]:
     """The params of a trial so far, with those that were suggested and not yet asked for."""
     suggestion = suggestion_of(trial)
-    internal = {} if suggestion is None else suggestion.params
-    ahead = {name: distributions[name].to_external_repr(x) for name, x in internal.items() if name in distributions}
-    return ahead | trial.params
+    return ({} if suggestion is None else external(suggestion, distributions)) | params_with_shares(
+        trial, distributions
+    )
+
+
+def external(suggestion: Suggestion, distributions: Mapping[str, Any]) -> dict[str, Any]:
+    """What was suggested of the parameters that these are the distributions of, shares where they are shares."""
+    by_share = {name for name, distribution in distributions.items() if isinstance(distribution, Share)}
+    values = {n: distributions[n].to_external_repr(x) for n, x in suggestion.params.items() if n in distributions}
+    return {n: x for n, x in values.items() if n not in by_share} | {
+        n: x for n, x in suggestion.shares.items() if n in by_share
+    }

@@ -13,7 +13,7 @@ from pbgi.gp.algebra import rounded
 from pbgi.gp.config import GPConfig
 from pbgi.gp.fit import MapObjective, fit_gp
 from pbgi.gp.posterior import GP
-from pbgi.gp.warp import fit_warp
+from pbgi.gp.warp import WARP_QUANTUM, fit_warp
 from pbgi.notes import VALUE_MODEL, VALUE_MODEL_SIZE
 
 SPACE = {"x": Float(0, 1), "y": Float(0, 1)}
@@ -93,8 +93,8 @@ def test_a_fit_that_is_left_out_uses_all_values():
     optimizer.tell(trial, 60.0, cost=1.0)
     X, y = as_arrays([t for t in optimizer.trials if t.value is not None])
     before, after = fit_warp(-y[:-1]), fit_warp(-y)
-    hyperparameters = fit_gp(X[:-1], rounded(before.to_warped(-y[:-1]))).hyperparameters
-    mean, _ = GP.with_hyperparameters(X, rounded(after.to_warped(-y)), hyperparameters).posterior(X[-1:])
+    hyperparameters = fit_gp(X[:-1], rounded(before.to_warped(-y[:-1]), WARP_QUANTUM)).hyperparameters
+    mean, _ = GP.with_hyperparameters(X, rounded(after.to_warped(-y), WARP_QUANTUM), hyperparameters).posterior(X[-1:])
     prediction = optimizer.predict([trial.params])
     assert prediction.median == pytest.approx(-after.to_values(mean), rel=1e-9)
 
@@ -109,7 +109,7 @@ def test_predictions_are_those_of_the_fitted_process(direction):
     X, y = as_arrays(optimizer.trials)
     points = np.random.default_rng(1).random((5, 2))
     warp = fit_warp(sign * y)
-    mean, std = fit_gp(X, warp.to_warped(sign * y), GPConfig()).posterior(points)
+    mean, std = fit_gp(X, rounded(warp.to_warped(sign * y), WARP_QUANTUM), GPConfig()).posterior(points)
     prediction = optimizer.predict([{"x": x, "y": y} for x, y in points.tolist()])
     np.testing.assert_allclose(prediction.median, sign * warp.to_values(mean), rtol=1e-9)
     tenth = stats.norm.ppf(0.9) * std

@@ -9,7 +9,7 @@ import sys
 
 from cli_runs import run, write_job
 
-from pbgi.cli import choosing
+from pbgi.cli.choosing import goes_on
 
 # Eight steps, with decisions after 2 and 4. What a step costs is a power of two, so that sums are exact.
 PROGRAM = """
@@ -57,13 +57,13 @@ def decide(patch, folder, rule=None):
 
     def look(study, number, used):
         step = max(study.trial(number).intermediate_values)
-        found = choosing.goes_on(study, number, used) if rule is None else rule((number, step))
+        found = goes_on(study, number, used) if rule is None else rule((number, step))
         if found:
             (own,) = (folder / "job.trials").glob(f"{number}-*")
             (own / f"go-{step}").touch()
         return found
 
-    patch.setattr("pbgi.cli.stages.goes_on", look)
+    patch.setattr("pbgi.cli.choosing.goes_on", look)
 
 
 def always(_at):

@@ -10,13 +10,13 @@ from queue import SimpleQueue
 import pytest
 from cli_runs import processes_with, wait_for
 
-from pbgi.cli.command import Plan, start
 from pbgi.cli.job import Job
 from pbgi.cli.private import make_folder, tail
 from pbgi.cli.processes import (
     Guard,
 )
-from pbgi.cli.result import result_in
+from pbgi.cli.program.command import Plan, start
+from pbgi.cli.program.result import result_in
 from pbgi.cli.storage import Storage, url_of_file
 from pbgi.parameter import Categorical
 from pbgi.space import Space
@@ -118,7 +118,7 @@ def test_sessions_of_their_own_are_killed_too(tmp_path, guard, script):
 
 
 def test_long_logs_keep_both_ends(tmp_path, guard, monkeypatch):
-    monkeypatch.setattr("pbgi.cli.command.KEPT", 2000)
+    monkeypatch.setattr("pbgi.cli.program.command.KEPT", 2000)
     script = "print('first'); [print(i) for i in range(100000)]; print('{{\"value\": 3}}')"
     running, wait = attempt(tmp_path, guard, sys.executable, "-c", script)
     wait()

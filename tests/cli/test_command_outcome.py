@@ -4,14 +4,14 @@ import os
 
 import pytest
 
-from pbgi.cli.command import give_back
-from pbgi.cli.result import read_result, result_in
+from pbgi.cli.program.command import give_back
+from pbgi.cli.program.result import read_result, result_in
 from pbgi.errors import InvalidInputError
 
 
 def test_long_logs_give_their_middle_back(tmp_path, monkeypatch):
     """While they are written: what is written next, and what was written last, stay where they are."""
-    monkeypatch.setattr("pbgi.cli.command.KEPT", 2**20)
+    monkeypatch.setattr("pbgi.cli.program.command.KEPT", 2**20)
     path = tmp_path / "stdout.log"
     with path.open("wb", buffering=0) as log:
         log.write(b"a" * 2**20 + b"b" * 20 * 2**20 + b"c" * 2**20)

@@ -11,7 +11,7 @@ from command_line import said
 
 import pbgi
 from pbgi.cli import main
-from pbgi.cli.result import read_result
+from pbgi.cli.program.result import read_result
 
 BEYOND = "1" + "0" * 400  # a whole number that no float holds
 ENDLESS = "1" + "0" * 5000  # and one that Python does not even read

@@ -155,6 +155,9 @@ GOOD = 'command = ["true"]\n[parameters]\nx = { low = 0.0, high = 1.0 }\n'
         ('steps = [1, "2"]\n' + GOOD, 1, "steps: must be how many steps a trial has"),
         ("steps = [3, 9, 9]\n" + GOOD, 1, "steps: stages must rise and not exceed last=9; got (3, 9, 9)"),
         ("steps = [0, 9]\n" + GOOD, 1, "steps: stages must be"),
+        ("steps = 2147483648\n" + GOOD, 1, "steps: a trial may have up to 2**31 - 1 steps; got 2147483648"),
+        ('objective = "step"\nsteps = 9\n' + GOOD, 2, "steps: 'step' is the key of the value or the cost already"),
+        ('cost = "step"\nsteps = 9\n' + GOOD, 2, "steps: 'step' is the key of the value or the cost already"),
         ("resumable = true\n" + GOOD, 1, "resumable: must go with steps = n"),
         ("steps = 9\nresumable = 1\n" + GOOD, 2, "resumable: must be true or false; got 1"),
         (

@@ -18,7 +18,7 @@ from command_line import said
 
 from pbgi.cli import main
 from pbgi.cli.errors import StorageError
-from pbgi.cli.result import Outcome
+from pbgi.cli.program.result import Outcome
 from pbgi.cli.study import JobStudy
 from pbgi.cli.tune import Tuner
 from pbgi.integrations.optuna import cost_summary

@@ -8,8 +8,9 @@ import sys
 import pytest
 from cli_runs import ECHO, assert_sound, trials_in, write_job
 
-from pbgi.cli import command, main
+from pbgi.cli import main
 from pbgi.cli.processes import Guard
+from pbgi.cli.program import command
 
 SPACE = "[parameters]\nx = { low = 0.0, high = 1.0 }\n"
 
@@ -46,7 +47,7 @@ def fails_from(monkeypatch, n, error):
             raise error
         return make_folder(path)
 
-    monkeypatch.setattr("pbgi.cli.command.make_folder", fails)
+    monkeypatch.setattr("pbgi.cli.program.command.make_folder", fails)
 
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "job.trials")
@@ -103,13 +104,13 @@ def test_no_process_can_be_made(tmp_path, capfd, monkeypatch):
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     with monkeypatch.context() as patched:
-        patched.setattr("pbgi.cli.command.subprocess.Popen", refuses)
+        patched.setattr("pbgi.cli.program.command.subprocess.Popen", refuses)
         _, err = tune(capfd, job, 3)
     assert "process that guards the commands could not be started" in err
     guard = Guard()
     with monkeypatch.context() as patched:
         patched.setattr("pbgi.cli.tune.Guard", lambda: guard)
-        patched.setattr("pbgi.cli.command.subprocess.Popen", refuses)
+        patched.setattr("pbgi.cli.program.command.subprocess.Popen", refuses)
         said, _ = tune(capfd, job, 3)
     assert said["spent"] == 0.0
     assert said["trials"] == {"complete": 0, "failed": 0, "running": 1}

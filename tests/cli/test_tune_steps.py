@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import stat
 import sys
 from pathlib import Path
 
@@ -104,7 +105,7 @@ def test_stopped_trials_are_no_failures(tmp_path, monkeypatch):
 
 
 def test_what_ignores_the_signal_is_killed_and_charged(tmp_path, monkeypatch):
-    monkeypatch.setattr("pbgi.cli.command.GRACE", 0.4)
+    monkeypatch.setattr("pbgi.cli.program.command.GRACE", 0.4)
     before = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
     job = job_in(tmp_path, "trials = 1\n", ('cost = "cost"\n', ""), before=before)
     decide(monkeypatch, tmp_path, never)
@@ -172,6 +173,7 @@ def test_a_stopped_trial_goes_on_with_its_checkpoint(tmp_path, monkeypatch):
     assert said["spent"] == whole["cost"] + trial["cost"] + third["cost"]
     assert said["trials"] == {"complete": 3, "failed": 0, "running": 0, "stopped": 0}
     (folder,) = (tmp_path / "job.trials").glob("1-*")
+    assert stat.S_IMODE((folder / "checkpoint").stat().st_mode) == 0o700
     assert (folder / "checkpoint" / "state").read_text().split() == [str(step) for step in range(1, 9)]
     _, seen, _ = engine_trials(tmp_path)
     assert (seen.state, seen.cost, seen.charged) == (TrialState.COMPLETE, 8 * price_of(trial), 8 * price_of(trial))

@@ -68,6 +68,17 @@ def test_strictly_increasing_everywhere(values):
     assert back[0] <= back[1] <= values.min() <= values.max() <= back[2] <= back[3]
 
 
+@pytest.mark.parametrize("offset", [1e6, -1e6, 1e3])
+def test_an_offset_changes_neither_what_is_seen_nor_the_slopes(offset):
+    """Where the sum is exact: values are multiples of 2**-30."""
+    values = np.ldexp(np.round(np.ldexp(SAMPLES["losses"], 30)), -30)
+    warp, moved = fit_warp(values), fit_warp(values + offset)
+    np.testing.assert_allclose(moved.to_warped(values + offset), warp.to_warped(values), rtol=0.0, atol=1e-14)
+    np.testing.assert_allclose(moved.slopes, warp.slopes, rtol=1e-12)
+    assert moved.top_slope == pytest.approx(warp.top_slope, rel=1e-12)
+    np.testing.assert_allclose(moved.to_values(warp.warped), offset + warp.to_values(warp.warped), rtol=1e-15)
+
+
 @pytest.mark.parametrize("name", [name for name in SAMPLES if name != "ties"])
 def test_the_model_sees_mean_zero_and_variance_one(name):
     warped = fit_warp(SAMPLES[name]).to_warped(SAMPLES[name])

@@ -9,7 +9,7 @@ from optuna.trial import TrialState
 from pbgi import InvalidInputError
 from pbgi.integrations.optuna import GittinsPruner, PBGISampler
 
-optuna.logging.set_verbosity(optuna.logging.ERROR)
+optuna.logging.set_verbosity(optuna.logging.WARNING)
 STEPS = 16
 
 

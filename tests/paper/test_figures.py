@@ -265,13 +265,13 @@ def test_studies_find_their_curves_by_what_the_names_state():
     names += [f"PBGI-D, lambda_0 = {start}, beta = {beta}" for start in ("0.1", "0.0001") for beta in ("2", "10")]
     results = Results([summary(panel, name, level) for level, name in enumerate(names, start=1)])
     (scales,) = cost_scale_studies(results)
-    assert list(scales.labels.values()) == ["λ = $10^{-5}$", "λ = $10^{-2}$"]
+    assert list(scales.labels.values()) == ["λ = $10^{-5}$", "λ = $10^{-2}$", "PBGI-D"]
     starts, decays = decay_studies(results)
     assert list(starts.labels.values()) == ["λ₀ = $10^{-4}$", "λ₀ = 0.1"]
     assert list(decays.labels.values()) == ["β = 2", "β = 10"]
     axes = contour_figure(results).axes[-1]
     assert line(axes, "λ = $10^{-5}$").get_ydata()[0] == 2.0
-    assert len(axes.get_lines()) == 2 * 2  # dashed: as published
+    assert len(axes.get_lines()) == 3 * 2  # dashed: as published
     panel_axes = new_figure(1, 1).subplots()  # the main panel does not show the study
     assert draw_panel(panel_axes, results, panel) == in_order({"PBGI", "RS"} | set(published(panel)) & set(POLICIES))
 

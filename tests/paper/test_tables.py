@@ -22,9 +22,11 @@ def test_a_panel_beside_the_published_one():
     assert "| PBGI | 0.89 [0.349, 1.09] | 0.5 [0.475, 0.525] | 0.5 | 0.56 | yes | 200 d / 10 d | 8 |" in text
     assert "| PBGI (as described) | 0.89 [0.349, 1.09] | 0.9 | 0.9 | 1.01 | - | 200 d / 10 d | 1 |" in text
     assert "| BMSEI | 1.05 [0.708, 2.01] | - | - | - | - | - | - |" in text
-    assert f"| Ackley d=16 varying | PBGI | 0.56 | inside the quartiles | 200 d / 10 d | {NOT_EXPLAINED} |" in text
+    assert f"| Ackley d=16 varying | PBGI | 0.56 | inside the quartiles | 200 d / 10 d | 8 | {NOT_EXPLAINED} |" in text
     why = {"Ackley d=16 varying": {"PBGI": "by\nchance"}}
-    assert "| 200 d / 10 d | by chance |" in text_of(on_ackley("PBGI", EIGHT), why)
+    assert "| 200 d / 10 d | 8 | by chance |" in text_of(on_ackley("PBGI", EIGHT), why)
+    few = text_of(on_ackley("PBGI", (0.4, 0.5, 0.6)))
+    assert f"| Ackley d=16 varying | PBGI | 0.56 | better | 200 d / 10 d | 3 | {NOT_EXPLAINED} |" in few
 
 
 def test_one_or_two_seeds_are_points():

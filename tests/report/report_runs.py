@@ -147,7 +147,7 @@ ODD = {
     "empty study": lambda: optuna.create_study(),
     "one trial": lambda: told(pbgi.Optimizer(SPACE, budget=10.0, seed=0), 1),
     "one running": lambda: (lambda o: (o.ask(), o)[1])(pbgi.Optimizer(SPACE, seed=0)),
-    "all failed": lambda: told(pbgi.Optimizer(SPACE, budget=30.0, seed=0), 6, fails=range(6)),
+    "all failed": lambda: told(pbgi.Optimizer(SPACE, budget=30.0, seed=0, max_failures=None), 6, fails=range(6)),
     "all failed study": lambda: random_study(4, _failing),
     "branches": _branches,
     "constant values": lambda: told(pbgi.Optimizer(SPACE, budget=30.0, seed=0), 10, value=lambda _: 3.0),

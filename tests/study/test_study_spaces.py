@@ -10,6 +10,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 import pbgi
 from pbgi.integrations.optuna import PBGISampler
 from pbgi.study.learned import usable_in
+from pbgi.study.moving import Share
 from pbgi.study.spaces import SearchSpace, axis_of
 
 
@@ -114,19 +115,19 @@ def test_workers_that_finish_out_of_order_agree_on_a_widened_range():
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("before", "after", "moves"),
     [
-        (FloatDistribution(0.0, 1.0, step=0.25), FloatDistribution(-0.1, 1.9, step=0.25)),
-        (FloatDistribution(0.0, 1.0, step=0.25), FloatDistribution(0.0, 2.0)),
-        (IntDistribution(4, 16, step=4), IntDistribution(3, 19, step=4)),
-        (FloatDistribution(0.1, 1.0), FloatDistribution(0.1, 1.0, log=True)),
+        (FloatDistribution(0.0, 1.0, step=0.25), FloatDistribution(-0.1, 1.9, step=0.25), True),
+        (FloatDistribution(0.0, 1.0, step=0.25), FloatDistribution(0.0, 2.0), False),
+        (IntDistribution(4, 16, step=4), IntDistribution(3, 19, step=4), True),
+        (FloatDistribution(0.1, 1.0), FloatDistribution(0.1, 1.0, log=True), False),
     ],
 )
-def test_a_range_with_other_steps_or_another_scale_is_not_a_wider_one(before, after):
+def test_a_range_with_other_steps_or_another_scale_is_not_a_wider_one(before, after, moves):
     trials = [completed({"x": d.low, "y": 0.5}, {"x": d, "y": FloatDistribution(0.0, 1.0)}) for d in (before, after)]
     for number, trial in enumerate(trials):
         trial.number = number
-    assert usable_in(trials).keys() == {"y"}
+    assert usable_in(trials) == {"y": FloatDistribution(0.0, 1.0)} | ({"x": Share()} if moves else {})
 
 
 def test_a_value_between_two_steps_is_of_another_range():

@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from optuna.pruners import BasePruner
 from optuna.study import Study, StudyDirection
@@ -19,13 +18,12 @@ from optuna.trial import TrialState as StudyState
 
 from pbgi.checks import refuse_unknown_arguments, require_count
 from pbgi.choosing.choice import goes_on, undisturbed
-from pbgi.choosing.fitting import fit_values
+from pbgi.choosing.elsewhere import FittedOnce
 from pbgi.choosing.partial import FEWEST_CURVES
 from pbgi.choosing.state import RunState
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial, TrialState
 from pbgi.integrations.optuna.sampler import PBGISampler
-from pbgi.notes import Note
 from pbgi.parameter import Float
 from pbgi.policy import PBGI, PBGID
 from pbgi.serialization import Value
@@ -33,6 +31,7 @@ from pbgi.settings import Settings
 from pbgi.space import Space
 from pbgi.study.learned import LearnedSpace
 from pbgi.study.ledger import told_cost
+from pbgi.study.moving import params_with_shares
 from pbgi.study.reports import Lengths, lengths_of, state_of
 from pbgi.study.storage import trials_of
 
@@ -67,7 +66,7 @@ class GittinsPruner(BasePruner):
         self._n_warmup = require_count("n_warmup_steps", n_warmup_steps, zero=True)
         self._settings = Settings(policy=PBGID() if cost_scale is None else PBGI(cost_scale), seed=seed)
         self._learned = LearnedSpace()
-        self._fitted: tuple[Any, Mapping[str, Note]] = None, {}
+        self._fitted = FittedOnce()
 
     def prune(self, study: Study, trial: FrozenTrial) -> bool:
         """Whether to prune the trial now; what Optuna asks after each report."""
@@ -96,7 +95,7 @@ class GittinsPruner(BasePruner):
         read: list[Trial] = []
         asked = None
         for each in trials:
-            point = known.to_engine(each.params) if known.axes else {SHARED: 0.5}
+            point = known.to_engine(params_with_shares(each, known.distributions)) if known.axes else {SHARED: 0.5}
             found = None if point is None else _trial(len(read), each, point, lengths, tells)
             if found is not None:
                 asked = len(read) if each.number == number else asked
@@ -106,18 +105,8 @@ class GittinsPruner(BasePruner):
         direction = "maximize" if study.direction == StudyDirection.MAXIMIZE else "minimize"
         settings = replace(self._settings, steps=lengths.steps)
         with undisturbed():
-            state = self._with_notes(space, direction, settings, read)
+            state = self._fitted(RunState.of(space, direction, settings, read))
             return goes_on(state, asked, best_next=isinstance(study.sampler, PBGISampler))
-
-    def _with_notes(self, space: Space, direction: str, settings: Settings, trials: list[Trial]) -> RunState:
-        """The state of the study, with the hyperparameters of the last fit; fitted anew when a trial has ended."""
-        state = RunState.of(space, direction, settings, trials)
-        ended = [t.number for t in trials if t.state in (TrialState.COMPLETE, TrialState.STOPPED)]
-        fitted_for = (space, direction, len(ended))
-        if self._fitted[0] != fitted_for:
-            self._fitted = fitted_for, fit_values(state).notes
-        noted = replace(trials[0], record=self._fitted[1])
-        return RunState.of(space, direction, settings, [noted, *trials[1:]])
 
 
 def _trial(number: int, trial: FrozenTrial, point: Mapping[str, Value], lengths: Lengths, tells: bool) -> Trial | None:

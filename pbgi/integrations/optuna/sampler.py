@@ -36,6 +36,7 @@ from pbgi.study.broken import why_broken
 from pbgi.study.engine import StudyEngine
 from pbgi.study.learned import LearnedSpace
 from pbgi.study.ledger import AccountBook, Ledger, misstated, misstates_cost, remaining, told_cost
+from pbgi.study.moving import Range, value_at
 from pbgi.study.outcomes import checked_excesses
 from pbgi.study.spaces import NotThereError, SearchSpace
 from pbgi.study.storage import keep, keep_stop, keep_suggestion, patiently, trials_of
@@ -164,12 +165,12 @@ class PBGISampler(BaseSampler):
         """The parameters that are chosen together; this begins the trial's turn, so that the study is read once."""
         _require_one_objective(study)
         if trial.state.is_finished():  # asked for out of interest
-            return self._search_space(study).distributions
+            return self._search_space(study).fixed
         begun = time.perf_counter()
         alone = self._turns.alone(study, trial)
         search_space = self._search_space(study, alone)
         self._begun[study.study_name, trial.number] = alone, search_space, time.perf_counter() - begun
-        return search_space.distributions
+        return search_space.fixed
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -179,7 +180,7 @@ class PBGISampler(BaseSampler):
         since = time.perf_counter()
         alone, known, before = self._begun.pop((study.study_name, trial.number), (None, SearchSpace({}), 0.0))
         since -= before
-        same = search_space == known.distributions
+        same = search_space == known.fixed
         wanted = known if same else replace(SearchSpace.of(search_space), constants=known.constants)
         suggestion, params, overtaken = self._choose_in_turn(study, trial, wanted, since, alone)
         if overtaken:  # once: of workers that take longer to choose than others wait, one must come to an end
@@ -196,8 +197,11 @@ class PBGISampler(BaseSampler):
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """The value of another parameter: random by default, and a function of seed, trial and name."""
+        """The value of another parameter: by its share if one was chosen, else random, given seed, trial and name."""
         _require_one_objective(study)
+        suggestion = suggestion_of(trial)
+        if suggestion is not None and param_name in suggestion.shares and isinstance(param_distribution, Range):
+            return value_at(suggestion.shares[param_name], param_distribution)
         sampler = self._independent
         if sampler is None:
             entropy = [self._settings.seed, trial.number, zlib.crc32(param_name.encode())]
@@ -208,14 +212,14 @@ class PBGISampler(BaseSampler):
 
     def _say_independent(self, study: Study, trial: FrozenTrial, name: str, sampler: BaseSampler) -> None:
         suggestion = suggestion_of(trial)
-        if suggestion is None or not suggestion.params:
-            return  # all of the trial is random
+        if suggestion is None or name in suggestion.params or not (suggestion.params or suggestion.shares):
+            return  # all of the trial is random, or the range has moved for the first time, which is learned now
         given = self._given_space is not None
         if given or any(name in t.params for t in trials_of(study) if t.state == TrialState.COMPLETE):
             why = (
                 "search_space leaves it out"
                 if given
-                else "trials do not show when it exists, or it has too many values"
+                else "trials do not show when it exists, or its values are too many or change their kind"
             )
             _LOGGER.warning(
                 "Parameter %r of trial %d is not chosen with the others but drawn by %s: %s. If that is meant, give "
@@ -335,9 +339,16 @@ class PBGISampler(BaseSampler):
             except NothingLeftError:
                 reason = self._of_study(optimizer.should_stop(), ledger)
                 return self._nothing_left(study, trial, search_space, reason)
-        params = search_space.from_engine(asked.params)
-        priced = isinstance(self._settings.cost, KnownCost | UniformCost)
-        return Suggestion(search_space.internal(params), asked.predicted_cost, priced, dict(asked.record)), params
+        chosen = search_space.from_engine(asked.params)
+        params = {name: value for name, value in chosen.items() if name in search_space.fixed}
+        suggestion = Suggestion(
+            params=search_space.internal(params),
+            shares={name: share for name, share in chosen.items() if name not in params},
+            predicted_cost=asked.predicted_cost,
+            priced=isinstance(self._settings.cost, KnownCost | UniformCost),
+            record=dict(asked.record),
+        )
+        return suggestion, params
 
     def _say_missing(self, error: NotThereError) -> None:
         if not self._warned_of_missing:
@@ -362,7 +373,7 @@ class PBGISampler(BaseSampler):
             return _refusal(study, reason), {}
         again = {
             name: self.sample_independent(study, trial, name, distribution)
-            for name, distribution in search_space.distributions.items()
+            for name, distribution in search_space.fixed.items()
         }
         return Suggestion(search_space.internal(again)), again
 

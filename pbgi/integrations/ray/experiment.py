@@ -14,9 +14,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pbgi.checks import check_charge, check_value
+from pbgi.choosing.choice import goes_on, undisturbed
+from pbgi.choosing.elsewhere import FittedOnce
+from pbgi.choosing.state import RunState
 from pbgi.errors import InvalidInputError
 from pbgi.history import Trial, TrialState
-from pbgi.integrations.ray.meter import SECONDS, Meter
+from pbgi.integrations.ray.meter import SECONDS, STEP, Meter, step_of
 from pbgi.optimizer import Optimizer
 from pbgi.serialization import Value, require_fields
 from pbgi.stopping import StopReason
@@ -88,6 +91,7 @@ class Experiment:
         optimizer: Chooses the points, and holds what became of them.
         cost_name: Under which name trials report what they cost; None if it is known beforehand.
         waiting: Points to try first.
+        step_name: Under which name they report how far they have come, if the optimizer has steps.
     """
 
     def __init__(
@@ -95,12 +99,15 @@ class Experiment:
         optimizer: Optimizer,
         cost_name: str | None,
         waiting: Iterable[Mapping[str, Value]] = (),
+        step_name: str = STEP,
     ) -> None:
         self.optimizer = optimizer
-        self._cost_name = cost_name
+        self._cost_name, self._step_name = cost_name, step_name
         self._waiting = [optimizer.space.check(point) for point in waiting]
         self._entries: dict[str, Entry] = {}
         self._chooser: Optimizer | None = None  # the last one: until something is told it has the next choice ready
+        self._given_up: set[str] = set()  # trials that do not go on, until Ray has ended them
+        self._fitted = FittedOnce()
 
     # What is known ---------------------------------------------------------------------------------------------------
 
@@ -126,9 +133,16 @@ class Experiment:
         return any(entry.meter.latest is not None for entry in self._entries.values())
 
     @property
+    def knows_steps(self) -> bool:
+        """Whether a trial has ever told how far it has come."""
+        return any(trial.reports for trial in self.optimizer.trials)
+
+    @property
     def spent(self) -> float:
         """Charged for trials that have ended, and what the running ones have reported so far."""
-        return math.fsum([self.optimizer.spent, *(self._so_far(entry) for _, entry in self._running())])
+        return math.fsum(
+            [self.optimizer.spent, *(self._so_far(entry) - trial.used for trial, entry in self._running())]
+        )
 
     def ended(self) -> StopReason | None:
         """Why it is over: the budget is spent, whatever runs, or nothing runs and nothing should begin; else None."""
@@ -162,7 +176,7 @@ class Experiment:
         for trial, entry in self._running():
             predicted = trial.predicted_cost or typical or 0.0
             hold = max(predicted + max(entry.meter.lost - entry.charged_before, 0.0), self._so_far(entry))
-            if self._cost_name is not None and hold > trial.reserved:
+            if self._cost_name is not None and hold > trial.reserved + trial.used:
                 holds[trial.number] = hold
         return holds
 
@@ -172,9 +186,10 @@ class Experiment:
         return [(trial, entry) for trial, entry in pairs if trial.state is TrialState.RUNNING]
 
     def _so_far(self, entry: Entry) -> float:
-        """What a trial has reported beyond what was charged before; nothing where the price is known beforehand."""
+        """What a trial has reported beyond what was charged before, or what it is charged already if that is more."""
+        used = self.optimizer.trials[entry.number].used
         total = None if self._cost_name is None else entry.meter.total
-        return 0.0 if total is None else max(total - entry.charged_before, 0.0)
+        return used if total is None else max(total - entry.charged_before, used)
 
     # What happens ----------------------------------------------------------------------------------------------------
 
@@ -217,20 +232,61 @@ class Experiment:
         entry = self._entries[trial_id]
         meter = entry.meter.read(result, self._cost_name or SECONDS)
         self._entries[trial_id] = replace(entry, meter=meter, value=_finite(value), heard_of=True)
+        self._report_step(trial_id, step_of(result, self._step_name))
+
+    def _report_step(self, trial_id: str, step: int | None) -> None:
+        """Tell the engine how far a trial has come, if further than before; its last step is told as its end."""
+        entry, trial, steps = self._entries[trial_id], self.trial(trial_id), self.optimizer.settings.steps
+        if steps is None or step is None or entry.value is None or not trial.step < step < steps.last:
+            return
+        cost = None if self._cost_name is None else self._cost(trial_id)
+        if cost is not None or not self.optimizer.settings.must_tell_cost:
+            self.optimizer.report(entry.number, step, entry.value, cost=cost)
+
+    def goes_on(self, trial_id: str, result: Mapping[str, Any], *, best_next: bool) -> bool:
+        """Whether a trial goes on, that has just reported: not after its last step, nor if it is not worth it.
+
+        The next new trial is the best there is, or, if something else chooses it, one like any other.
+        """
+        steps, step = self.optimizer.settings.steps, step_of(result, self._step_name)
+        if steps is None or step is None or trial_id not in self._entries or not self.is_running(trial_id):
+            return True
+        if step >= steps.last:
+            self._given_up.discard(trial_id)
+        if step >= steps.last or self._entries[trial_id].value is None:
+            return False
+        if trial_id not in self._given_up and not self._is_worth_it(trial_id, best_next=best_next):
+            self._given_up.add(trial_id)
+        return trial_id not in self._given_up
+
+    def _is_worth_it(self, trial_id: str, *, best_next: bool) -> bool:
+        held = self.optimizer
+        with undisturbed():
+            state = RunState.of(held.space, held.direction, held.settings, held.trials)
+            number = self._entries[trial_id].number
+            return goes_on(state if best_next else self._fitted(state), number, best_next=best_next)
 
     def complete(self, trial_id: str, value: Any) -> Trial:
-        """Record the value of a trial, and what it cost; without a real number it fails."""
+        """Record the value of a trial, and what it cost; without a real number it fails.
+
+        One that was given up has none: it was stopped, and what it has reported informs.
+        """
+        if trial_id in self._given_up:
+            self._given_up.remove(trial_id)
+            return self.optimizer.stop(self._entries[trial_id].number, charge=self._cost(trial_id))
         try:
             number = check_value(value)
         except InvalidInputError as error:
             return self.fail(trial_id, str(error))
-        cost, charge = self._cost(trial_id), None
+        trial, charge = self.trial(trial_id), None
+        cost = trial.predicted_cost if self._cost_name is None and trial.reports else self._cost(trial_id)
         if cost is None and self.optimizer.budget is not None and self._cost_name is not None:
-            charge = self.trial(trial_id).predicted_cost or self.optimizer.typical_cost or LEAST_COST
+            charge = trial.predicted_cost or self.optimizer.typical_cost or LEAST_COST
         return self.optimizer.tell(self._entries[trial_id].number, number, cost=cost, charge=charge)
 
     def fail(self, trial_id: str, message: str, *, began: bool = True) -> Trial:
         """Record that a trial ended without a value; it is charged what it has cost so far."""
+        self._given_up.discard(trial_id)
         cost = (self._cost(trial_id) or self._silent_cost(trial_id)) if began else LEAST_COST
         return self.optimizer.fail(self._entries[trial_id].number, cost=cost, message=message)
 
@@ -278,13 +334,19 @@ class Experiment:
 
     @classmethod
     def from_plain(
-        cls, data: Any, cost_name: str | None, unwritten: Mapping[str, Any], budget: float | None = None
+        cls,
+        data: Any,
+        cost_name: str | None,
+        unwritten: Mapping[str, Any],
+        budget: float | None = None,
+        step_name: str = STEP,
     ) -> "Experiment":
         """The experiment that `to_plain` wrote.
 
         Args:
             data: What it returned.
             cost_name: See `Experiment`.
+            step_name: See `Experiment`.
             unwritten: What JSON cannot hold of an optimizer's settings, see `pbgi.settings.Settings.unwritten`.
             budget: Another budget than the one that was saved; None for that one.
         """
@@ -295,7 +357,7 @@ class Experiment:
             optimizer = Optimizer.of(optimizer.space, optimizer.direction, settings, optimizer.trials)
         if not isinstance(data["waiting"], list) or not isinstance(data["trials"], Mapping):
             raise InvalidInputError("waiting must be a list and trials a mapping, as they were saved")
-        experiment = cls(optimizer, cost_name, data["waiting"])
+        experiment = cls(optimizer, cost_name, data["waiting"], step_name)
         for trial_id, entry in data["trials"].items():
             experiment._entries[trial_id] = Entry.from_plain(f"trial {trial_id!r}", entry, len(optimizer.trials))
         return experiment

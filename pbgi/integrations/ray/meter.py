@@ -1,4 +1,4 @@
-"""What one trial has cost so far, over all its attempts.
+"""What one trial has cost so far, over all its attempts; and how far it has come.
 
 A trial reports a total that grows: its seconds (`time_total_s`) or a metric of the user's. Ray may run it again, after
 a node was lost or a scheduler paused it, and then the total begins at 0, or where the last checkpoint was. What was
@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from pbgi.checks import check_cost
+from pbgi.checks import check_cost, unboxed
 from pbgi.errors import InvalidInputError
 from pbgi.serialization import require_fields
 
 SECONDS = "time_total_s"
+STEP = "training_iteration"
 # Names under which Ray says how long an attempt has been going on, in seconds and in reports.
 ATTEMPT_SECONDS, ATTEMPT_REPORTS = "time_since_restore", "iterations_since_restore"
 FIELDS = ("latest", "lost", "seconds")
@@ -85,3 +86,17 @@ def _begun_at(result: Mapping[str, Any], name: str, cost: float, latest: float) 
     if seconds is None or not isinstance(fresh, int | float) or fresh >= seconds:
         return 0.0
     return latest if name != SECONDS and cost >= latest else cost * (1.0 - fresh / seconds)
+
+
+def step_of(result: Mapping[str, Any], name: str) -> int | None:
+    """How far a trial says that it has come; None if it does not say, or has not begun.
+
+    Raises:
+        InvalidInputError: What it reports under that name is no whole number.
+    """
+    step: Any = unboxed(result.get(name))
+    if step is None:
+        return None
+    if isinstance(step, bool) or not isinstance(step, int | float) or step != math.floor(step):
+        raise InvalidInputError(f"trials must report whole numbers as {name!r}; got {step!r}")
+    return int(step) if step > 0 else None

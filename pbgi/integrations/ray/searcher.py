@@ -23,7 +23,7 @@ from pbgi.cost import Cost
 from pbgi.errors import InvalidInputError
 from pbgi.gp.config import GPConfig
 from pbgi.integrations.ray.experiment import Experiment
-from pbgi.integrations.ray.meter import SECONDS
+from pbgi.integrations.ray.meter import SECONDS, STEP
 from pbgi.integrations.ray.settings import SearchSettings, agreed, check_metric, check_mode
 from pbgi.integrations.ray.spaces import Config, SearchSpace
 from pbgi.optimizer import Optimizer
@@ -31,6 +31,7 @@ from pbgi.policy import Policy
 from pbgi.serialization import parsed_json, require_fields
 from pbgi.settings import Settings
 from pbgi.stopping import StopReason, StopRule
+from pbgi.trials.steps import Steps
 
 FORMAT = 1
 FIELDS = ("format", "identity", "metric", "mode", "space", "experiment")
@@ -57,6 +58,9 @@ class PBGISearch(Searcher):
         n_startup_trials: See `pbgi.Optimizer`.
         seed: See `pbgi.Optimizer`.
         points_to_evaluate: Configurations to try first.
+        steps: How many steps a trial has, or where it is decided whether it goes on, see `pbgi.Optimizer`. Reports on
+            the way then inform, and `PBGIScheduler(search)` stops trials that are not worth going on with.
+        time_attr: The name under which trials report at which step they are.
     """
 
     CKPT_FILE_TMPL = "searcher-state-{}.json"
@@ -76,12 +80,14 @@ class PBGISearch(Searcher):
         n_startup_trials: int | None = None,
         seed: int | None = None,
         points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
+        steps: Steps | int | Sequence[int] | None = None,
+        time_attr: str = STEP,
     ) -> None:
         check_metric(metric)
         check_mode(mode)
-        filled_in: dict[str, Any] = {"policy": policy, "stop": stop, "model": model, "seed": seed}
+        filled_in: dict[str, Any] = {"policy": policy, "stop": stop, "model": model, "seed": seed, "steps": steps}
         engine = Settings(budget=budget, n_startup_trials=n_startup_trials, **filled_in)
-        settings = SearchSettings(cost, engine)
+        settings = SearchSettings(cost, engine, time_attr)
         super().__init__(metric=metric, mode=mode)
         self._set_up(settings, space, points_to_evaluate or (), metric, mode)
         if self._space is not None and mode is not None:
@@ -140,6 +146,11 @@ class PBGISearch(Searcher):
     def is_spent_by(self, trial_id: str, result: Mapping[str, Any]) -> bool:
         """Whether the budget is spent if a trial reports this."""
         return self._experiment is not None and self._experiment.is_spent_by(trial_id, result)
+
+    @property
+    def steps(self) -> Steps | None:
+        """How long a trial is, and where it is decided whether it goes on."""
+        return self._settings.engine.steps
 
     @property
     def _ready(self) -> Experiment:
@@ -201,11 +212,22 @@ class PBGISearch(Searcher):
         """Note what a trial has cost so far.
 
         Raises:
-            InvalidInputError: No trial has ever reported its cost under the name it should.
+            InvalidInputError: No trial has ever reported its cost, or its step, under the name it should.
         """
         if self._knows(trial_id, result):
             self._ready.report(trial_id, result, result.get(str(self.metric)))
-            self._require_cost(result)
+            self._require_names(result)
+
+    def goes_on(self, trial_id: str, result: Mapping[str, Any], *, best_next: bool = True) -> bool:
+        """Note what a trial reports, and say whether it is worth going on with: what `PBGIScheduler` asks.
+
+        Args:
+            trial_id: Ray's.
+            result: The report.
+            best_next: Whether the next new trial is the best there is, or one that something else chooses.
+        """
+        self.on_trial_result(trial_id, result)
+        return str(self.metric) not in result or self._ready.goes_on(trial_id, result, best_next=best_next)
 
     def on_trial_complete(self, trial_id: str, result: Mapping[str, Any] | None = None, error: bool = False) -> None:
         """Record how a trial ended: by the value it reported last, or failed. Its cost so far is charged either way."""
@@ -261,13 +283,15 @@ class PBGISearch(Searcher):
         experiment.take_up(trial_id, point)
         return True
 
-    def _require_cost(self, result: Mapping[str, Any]) -> None:
-        """A name that no trial reports is a mistake, and a budget would never be spent."""
-        name = self._settings.cost_name
-        if name is not None and name not in result and not self._ready.knows_costs:
-            names = ", ".join(sorted(reported for reported in result if not reported.startswith("config/")))
-            rule = f"trials must report what they cost as {name!r}"
-            raise InvalidInputError(f"{rule}; got {names}; report it, or leave cost out to count seconds")
+    def _require_names(self, result: Mapping[str, Any]) -> None:
+        """A name that no trial reports is a mistake: a budget would never be spent, no trial ever stopped."""
+        cost, step = self._settings.cost_name, self._settings.step_name
+        if cost is not None and cost not in result and not self._ready.knows_costs:
+            rule = f"trials must report what they cost as {cost!r}"
+            raise InvalidInputError(f"{rule}; got {_names(result)}; report it, or leave cost out to count seconds")
+        if self.steps is not None and step not in result and not self._ready.knows_steps:
+            rule = f"trials must report at which step they are as {step!r}"
+            raise InvalidInputError(f"{rule}; got {_names(result)}; report it, or leave time_attr out to count reports")
 
     # Saving ----------------------------------------------------------------------------------------------------------
 
@@ -334,3 +358,7 @@ _IN_USE: "WeakValueDictionary[str, PBGISearch]" = WeakValueDictionary()
 def search_in_use(identity: str) -> PBGISearch | None:
     """The search with this identity that was used last in this process, if there is one."""
     return _IN_USE.get(identity)
+
+
+def _names(result: Mapping[str, Any]) -> str:
+    return ", ".join(sorted(reported for reported in result if not reported.startswith("config/")))

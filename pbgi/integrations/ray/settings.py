@@ -7,6 +7,7 @@ from typing import Any
 from pbgi.cost import Cost, KnownCost, UniformCost
 from pbgi.errors import InvalidInputError
 from pbgi.integrations.ray.experiment import Experiment
+from pbgi.integrations.ray.meter import STEP
 from pbgi.integrations.ray.spaces import SearchSpace
 from pbgi.optimizer import Optimizer
 from pbgi.settings import Settings
@@ -21,15 +22,21 @@ class SearchSettings:
     Attributes:
         cost: The name under which trials report their cost, or a cost of configurations that is known beforehand.
         engine: All else, as an optimizer takes it.
+        step_name: The name under which trials report how far they have come.
 
     Raises:
-        InvalidInputError: The cost is neither.
+        InvalidInputError: The cost is neither, the name is none, or trials are to go on after they were stopped.
     """
 
     cost: str | Cost
     engine: Settings
+    step_name: str = STEP
 
     def __post_init__(self) -> None:
+        if not isinstance(self.step_name, str) or not self.step_name:
+            raise InvalidInputError(f"time_attr must be the name of what trials report; got {self.step_name!r}")
+        if self.engine.steps is not None and self.engine.steps.resumable:
+            raise InvalidInputError("trials that Ray Tune has stopped do not go on: got Steps(resumable=True)")
         priced = isinstance(self.cost, UniformCost) or (isinstance(self.cost, KnownCost) and not self.cost.vectorized)
         if not priced and (not isinstance(self.cost, str) or not self.cost):
             rule = "cost must be the name of what trials report, UniformCost() or KnownCost(price) of a configuration"
@@ -46,11 +53,12 @@ class SearchSettings:
         """An experiment without trials, in the space that `space_of` gives; `points` come first."""
         space = space_of()
         optimizer = Optimizer.of(space.space, DIRECTIONS[mode], self._engine_in(space_of))
-        return Experiment(optimizer, self.cost_name, [space.to_engine(point) for point in points])
+        return Experiment(optimizer, self.cost_name, [space.to_engine(point) for point in points], self.step_name)
 
     def saved_experiment(self, saved: Any, space_of: Callable[[], SearchSpace]) -> Experiment:
         """The experiment that was saved, with the budget of these settings, if they have one."""
-        return Experiment.from_plain(saved, self.cost_name, self._engine_in(space_of).unwritten, self.engine.budget)
+        unwritten = self._engine_in(space_of).unwritten
+        return Experiment.from_plain(saved, self.cost_name, unwritten, self.engine.budget, self.step_name)
 
     def _engine_in(self, space_of: Callable[[], SearchSpace]) -> Settings:
         """The settings of an optimizer, whose price is a function of a point, not of a configuration."""

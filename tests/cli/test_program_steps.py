@@ -8,8 +8,8 @@ import pytest
 
 from pbgi import Float, Report, Space, Steps
 from pbgi.cli.job import Job
-from pbgi.cli.result import result_in
-from pbgi.cli.steps import LONGEST_LINE, Listener
+from pbgi.cli.program.result import result_in
+from pbgi.cli.program.steps import LONGEST_LINE, Listener
 
 SPACE = Space({"x": Float(0.0, 1.0)})
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from pbgi.checks import check_cost, check_value, require_count
 from pbgi.cli.errors import shortened
-from pbgi.cli.job import Job
-from pbgi.cli.result import STEP, not_nested, parsed, priced
+from pbgi.cli.job import STEP, Job
+from pbgi.cli.program.result import not_nested, parsed, priced
 from pbgi.errors import InvalidInputError
 from pbgi.trials.steps import Report, Steps, require_next
 

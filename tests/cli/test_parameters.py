@@ -1,6 +1,6 @@
 """What a program is given of a point."""
 
-from pbgi.cli.placeholders import as_text, filled, names_in
+from pbgi.cli.parameters import as_text, filled, names_in
 
 
 def test_placeholders():

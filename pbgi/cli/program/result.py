@@ -19,14 +19,13 @@ from typing import Any
 
 from pbgi.checks import check_cost, check_outcomes, check_value
 from pbgi.cli.errors import shortened
-from pbgi.cli.job import Job, price_of_second
+from pbgi.cli.job import STEP, Job, price_of_second
 from pbgi.cli.private import tail
 from pbgi.errors import InvalidInputError
 from pbgi.serialization import parsed_json
 
 # How much of the end of the output is looked at: a last line longer than this is not a result.
 MOST_BYTES = 2**20
-STEP = "step"  # the key of a report
 LEAST_COST = 1e-9  # a cost is positive, however short the command
 
 

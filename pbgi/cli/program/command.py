@@ -25,11 +25,11 @@ from typing import Any, BinaryIO
 
 from pbgi.cli.errors import StartError
 from pbgi.cli.job import Job
-from pbgi.cli.placeholders import environment_of, filled, names_in, values_of
+from pbgi.cli.parameters import environment_of, filled, names_in, values_of
 from pbgi.cli.private import for_commands, make_folder, open_private, tail, write_json
 from pbgi.cli.processes import Guard, kill_strays, signal_group
-from pbgi.cli.result import LEAST_COST, Outcome, priced, read_result
-from pbgi.cli.steps import Listener
+from pbgi.cli.program.result import LEAST_COST, Outcome, priced, read_result
+from pbgi.cli.program.steps import Listener
 from pbgi.errors import InvalidInputError
 from pbgi.serialization import Value
 
