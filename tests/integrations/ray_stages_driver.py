@@ -13,7 +13,10 @@ from ray import tune
 
 from pbgi.integrations.ray import PBGIScheduler, PBGISearch, PBGIStopper
 
-BUDGET, STEPS = 60.0, 9
+BUDGET, STEPS = 70.0, 9
+# Four to learn from, and four of which each is so bad that it is stopped once three have come to their end.
+GOOD, BAD = (0.3, 0.4, 0.2, 0.5), (0.97, 0.99, 0.96, 0.98)
+POINTS = [{"model": {"x": x}, "k": 0} for x in GOOD] + [{"model": {"x": x}, "k": 2} for x in BAD]
 
 
 def train(config):
@@ -28,7 +31,7 @@ def main(address, folder, how, seconds=0.0):
     if how == "restore":
         tuner = tune.Tuner.restore(str(Path(folder) / "experiment"), train)
     else:
-        search = PBGISearch(budget=BUDGET, cost="dollars", seed=0, steps=[3, STEPS])
+        search = PBGISearch(budget=BUDGET, cost="dollars", seed=0, steps=[3, STEPS], points_to_evaluate=POINTS)
         tuner = tune.Tuner(
             train,
             param_space={

@@ -178,12 +178,11 @@ def assert_stopped_in_time(trials, lost=0.0):
     """Each trial came to its end or was stopped after the first of two stages, and was charged its steps."""
     stopped, whole = in_state(trials, "stopped"), completed(trials)
     assert len(stopped) + len(whole) == len(trials)
-    assert min(len(stopped), len(whole)) > 0
     assert {trial["reports"][-1][0] for trial in stopped.values()} == {3}
     assert {trial["reports"][-1][0] for trial in whole.values()} == {8}  # the ninth is the value
     assert 3.0 * len(stopped) + 9.0 * len(whole) <= charged(trials) <= 3.0 * len(stopped) + 9.0 * len(whole) + lost
-    assert charged(trials) <= 60.0 + lost  # the budget of the driver
-    assert len(trials) > 60.0 / 9.0
+    assert charged(trials) <= 70.0 + lost  # the budget of the driver
+    assert len(stopped) >= 4
 
 
 def test_trials_are_stopped_early(cluster, tmp_path):
