@@ -2,8 +2,7 @@
 
 Problems, fixed before anything was tuned to them:
 
-    settling      three parameters; all curves fall alike towards their last value, with noise
-    crossing      the same, but what falls slowly ends lower: early values mislead
+    settling, crossing, overfitting, plateau: the families of `curve_families.py`
     the tables of `curve_tables.py`: the demo's network by epochs, gradient boosting by trees
 
 Methods: `whole`, pbgi as it comes, where every trial runs to its end; `stages`, the same with steps=...; `resume`, the
@@ -25,9 +24,10 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from curve_families import FAMILIES, Problem
 from curve_tables import RAW, TABLES, table
 from threadpoolctl import threadpool_limits
 
@@ -36,43 +36,6 @@ import pbgi
 N_WHOLE = 20  # typical trials that a full budget pays for
 SHARES = np.arange(1, 13) / 12  # of the full budget at which runs are compared
 LATEST = RAW / "early_stopping.jsonl"
-
-
-class Problem(NamedTuple):
-    """A curve of losses and costs for every point.
-
-    Attributes:
-        space: Names to parameters of pbgi.
-        steps: How long a trial is.
-        curve: (point, seed) -> losses (steps,) and costs so far (steps,).
-        typical: What a trial costs, as a rule.
-    """
-
-    space: Mapping[str, pbgi.Float | pbgi.Integer]
-    steps: int
-    curve: Callable[[Mapping[str, Any], int], tuple[np.ndarray, np.ndarray]]
-    typical: float
-
-
-STEPS, NOISE = 27, 0.005
-CUBE = {name: pbgi.Float(0.0, 1.0) for name in ("speed", "shape", "size")}
-
-
-def synthetic(crossing: bool) -> Problem:
-    """The two families: what falls slowly (at a low speed) ends lower if curves cross, else speed says nothing."""
-
-    def curve(point: Mapping[str, Any], seed: int) -> tuple[np.ndarray, np.ndarray]:
-        speed, shape, size = (float(point[name]) for name in CUBE)
-        bowl = (shape - 0.35) ** 2 + (size - 0.6) ** 2 + 0.05 * (1.0 - math.cos(12.0 * (shape - 0.35)))
-        last = 0.1 + 0.5 * bowl + (0.4 * (speed - 0.15) ** 2 if crossing else 0.1 * (speed - 0.5) ** 2)
-        tau = 8.0 * 0.08**speed if crossing else 2.0
-        t = np.arange(1, STEPS + 1)
-        begun, ended = (1.0 + t / tau) ** -1.5, (1.0 + STEPS / tau) ** -1.5
-        rng = np.random.default_rng([seed, *np.array([speed, shape, size]).view(np.uint64).tolist()])
-        losses = last + 0.9 * (begun - ended) / (1.0 - ended) + NOISE * rng.standard_normal(STEPS)
-        return losses, t * (1.0 + 3.0 * size)
-
-    return Problem(CUBE, STEPS, curve, STEPS * 2.5)
 
 
 def replayed(name: str) -> Problem:
@@ -88,8 +51,7 @@ def replayed(name: str) -> Problem:
 
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {
-    "settling": lambda: synthetic(crossing=False),
-    "crossing": lambda: synthetic(crossing=True),
+    **FAMILIES,
     **{name: partial(replayed, name) for name in TABLES},
 }
 
