@@ -21,12 +21,12 @@ def draw_lcdb(means: Means, path: Path) -> None:
 
     figure, (bought, regret) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
     for name, at in means.items():
-        if name in AT_A_RATE:
+        if name in COLORS:
             color = COLORS[name]
             points = [at[rate] for rate in RATES]
             bought.plot([p["seconds"] for p in points], [p["accuracy"] for p in points], "o-", color=color, label=name)
             regret.plot(RATES, [1000 * p["regret"] for p in points], "o-", color=color, label=name)
-        else:
+        elif name not in AT_A_RATE:
             one = at[RATES[0]]
             bought.plot(one["seconds"], one["accuracy"], MARKS.get(name, "^"), color="#666666")
             bought.annotate(name, (one["seconds"], one["accuracy"]), xytext=(4, -9), textcoords="offset points", size=7)
