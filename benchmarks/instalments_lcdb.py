@@ -1,8 +1,8 @@
 """Which of twenty classifiers to train, and how far: boxes paid in instalments on the learning curves of LCDB.
 
 A box is a learner; its stages are trainings on 1/32, on 1/8 and on all of the data, each begun anew and paid in full.
-Before a data set is seen, the accuracies of all learners at all stages, and the logarithms of their seconds beside a
-line in the logarithm of the size, have a multivariate t distribution learned from the other data sets
+Before a data set is seen, the accuracies of all learners at all stages have a multivariate t distribution learned from
+the other data sets, and the logarithms of their seconds beside a line in the logarithm of the size a normal one
 (`lcdb_prior.py`). Every training that is done conditions both. Net value: accuracy of the best learner trained on all
 data, less the exchange rate times all seconds; the regret is to the one training that has the highest net value.
 """
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from lcdb_curves import SHARES, Curves
-from lcdb_prior import Kind, Normal, fitted, likeliest
+from lcdb_prior import FREEDOMS, Kind, Normal, fitted, likeliest
 from scipy import stats
 
 from pbgi.arrays import Bools, Floats, Ints
@@ -47,7 +47,9 @@ def kinds_for(curves: Curves) -> tuple[Kinds, Kinds]:
 
 def _likeliest_among(curves: Curves, some: Ints) -> Kinds:
     rests = np.log(curves.seconds) - lines_in_size(curves, some)
-    return Kinds(*(likeliest(each[some].reshape(len(some), -1)) for each in (curves.accuracy, rests)))
+    accuracy, seconds = (each[some].reshape(len(some), -1) for each in (curves.accuracy, rests))
+    # What is expected of seconds is the mean of an exponential, which a t distribution does not have.
+    return Kinds(likeliest(accuracy, FREEDOMS), likeliest(seconds, [np.inf]))
 
 
 def lines_in_size(curves: Curves, some: Ints) -> Floats:

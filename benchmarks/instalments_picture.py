@@ -26,13 +26,13 @@ def draw_lcdb(means: Means, path: Path) -> None:
         figure = Figure(figsize=(11, 4.4), layout="constrained")
         bought, regret = figure.subplots(1, 2)
         for name, at in means.items():
-            if name in AT_A_RATE:
+            if name in STYLES:
                 color, dashes = STYLES[name]
                 look = {"color": color, "linestyle": dashes, "marker": "o", "markersize": 4}
                 points = [at[rate] for rate in RATES]
                 bought.plot([p["seconds"] for p in points], [p["accuracy"] for p in points], **look)
                 regret.plot(RATES, [1000 * p["regret"] for p in points], **look)
-            else:
+            elif name not in AT_A_RATE:
                 one = at[RATES[0]]
                 x, y, side = BESIDE.get(name, (6, -3, "left"))
                 bought.plot(one["seconds"], one["accuracy"], MARKS.get(name, "^"), color=palette.GREY)

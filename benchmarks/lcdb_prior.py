@@ -9,6 +9,7 @@ those under which vectors left out are likeliest.
 
 import itertools
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -101,8 +102,8 @@ def _step(believed: Student, samples: Floats, groups: list[Ints], known: Bools, 
     return Student(mean + moved, (total + shrunk / n * np.diag(np.diag(total))) / (n + shrunk), freedom)
 
 
-def likeliest(samples: Floats) -> Kind:
-    """Degrees of freedom and shrinkage under which samples left out are likeliest."""
+def likeliest(samples: Floats, freedoms: Sequence[float]) -> Kind:
+    """Of these degrees of freedom, and all shrinkages, those under which samples left out are likeliest."""
     samples = samples[~np.isnan(samples).all(axis=1)]
     folds = np.arange(len(samples)) % FOLDS
 
@@ -113,4 +114,4 @@ def likeliest(samples: Floats) -> Kind:
             total += sum(believed.log_density(row) for row in samples[folds == fold])
         return total
 
-    return max(itertools.product(FREEDOMS, SHRINKAGES), key=log_likelihood)
+    return max(itertools.product(freedoms, SHRINKAGES), key=log_likelihood)

@@ -2,17 +2,17 @@
 
 Problems, fixed before anything was tuned to them:
 
-    settling      three parameters; all curves fall alike towards their last value, with noise
-    crossing      the same, but what falls slowly ends lower: early values mislead
+    settling, crossing, overfitting, plateau: the families of `curve_families.py`
     the tables of `curve_tables.py`: the demo's network by epochs, gradient boosting by trees
 
 Methods: `whole`, pbgi as it comes, where every trial runs to its end; `stages`, the same with steps=...; `resume`, the
 same where stopped trials can go on; Optuna's TPE with its MedianPruner and its HyperbandPruner, and with ours
-(`tpe-gittins`); our sampler with our pruner in a study (`study`). All pay the same costs for the same steps, a stopped
+(`tpe-gittins`); our sampler with our pruner in a study (`study`); `asha` and `halving`, Ray Tune's and scikit-learn's
+(`early_stopping_peers.py`). All pay the same costs for the same steps, a stopped
 trial those it took; only the last value of a trial that came to its end counts as its loss. A full budget is what 20
 typical trials cost.
 
-    python benchmarks/quality_early_stopping.py --seeds 16              appends to results/raw/early_stopping.jsonl
+    python benchmarks/quality_early_stopping.py --seeds 16              appends to results/early_stopping.jsonl
     python benchmarks/quality_early_stopping.py --table                 what is in there
 """
 
@@ -22,57 +22,22 @@ import math
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from course import SHARES, Course
+from curve_families import FAMILIES, Problem
 from curve_tables import RAW, TABLES, table
+from early_stopping_peers import asha, halving
 from threadpoolctl import threadpool_limits
 
 import pbgi
 
 N_WHOLE = 20  # typical trials that a full budget pays for
-SHARES = np.arange(1, 13) / 12  # of the full budget at which runs are compared
-LATEST = RAW / "early_stopping.jsonl"
-
-
-class Problem(NamedTuple):
-    """A curve of losses and costs for every point.
-
-    Attributes:
-        space: Names to parameters of pbgi.
-        steps: How long a trial is.
-        curve: (point, seed) -> losses (steps,) and costs so far (steps,).
-        typical: What a trial costs, as a rule.
-    """
-
-    space: Mapping[str, pbgi.Float | pbgi.Integer]
-    steps: int
-    curve: Callable[[Mapping[str, Any], int], tuple[np.ndarray, np.ndarray]]
-    typical: float
-
-
-STEPS, NOISE = 27, 0.005
-CUBE = {name: pbgi.Float(0.0, 1.0) for name in ("speed", "shape", "size")}
-
-
-def synthetic(crossing: bool) -> Problem:
-    """The two families: what falls slowly (at a low speed) ends lower if curves cross, else speed says nothing."""
-
-    def curve(point: Mapping[str, Any], seed: int) -> tuple[np.ndarray, np.ndarray]:
-        speed, shape, size = (float(point[name]) for name in CUBE)
-        bowl = (shape - 0.35) ** 2 + (size - 0.6) ** 2 + 0.05 * (1.0 - math.cos(12.0 * (shape - 0.35)))
-        last = 0.1 + 0.5 * bowl + (0.4 * (speed - 0.15) ** 2 if crossing else 0.1 * (speed - 0.5) ** 2)
-        tau = 8.0 * 0.08**speed if crossing else 2.0
-        t = np.arange(1, STEPS + 1)
-        begun, ended = (1.0 + t / tau) ** -1.5, (1.0 + STEPS / tau) ** -1.5
-        rng = np.random.default_rng([seed, *np.array([speed, shape, size]).view(np.uint64).tolist()])
-        losses = last + 0.9 * (begun - ended) / (1.0 - ended) + NOISE * rng.standard_normal(STEPS)
-        return losses, t * (1.0 + 3.0 * size)
-
-    return Problem(CUBE, STEPS, curve, STEPS * 2.5)
+LATEST = RAW.parent / "early_stopping.jsonl"
 
 
 def replayed(name: str) -> Problem:
@@ -88,37 +53,9 @@ def replayed(name: str) -> Problem:
 
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {
-    "settling": lambda: synthetic(crossing=False),
-    "crossing": lambda: synthetic(crossing=True),
+    **FAMILIES,
     **{name: partial(replayed, name) for name in TABLES},
 }
-
-
-class Course:
-    """The best loss so far, by what has been spent."""
-
-    def __init__(self, budget: float) -> None:
-        self.budget, self.spent, self.best, self.n_trials = budget, 0.0, math.inf, 0
-        self.at = np.full(len(SHARES), np.inf)
-
-    def paid(self, cost: float) -> None:
-        """So much more has been spent."""
-        reached = self._reached()
-        self.spent += cost
-        self.at[reached & ~self._reached()] = self.best
-
-    def ended(self, loss: float) -> None:
-        """A trial has come to its end."""
-        self.best = min(self.best, loss)
-
-    def losses(self) -> list[float]:
-        """The best loss at each share of the budget."""
-        reached = self._reached()
-        return [float(loss) for loss in np.where(reached, self.best, self.at)]
-
-    def _reached(self) -> np.ndarray:
-        """Which shares of the budget have not been overspent yet."""
-        return np.asarray(self.spent <= SHARES * self.budget * (1.0 + 1e-9))
 
 
 # Methods -------------------------------------------------------------------------------------------------------------
@@ -210,15 +147,20 @@ METHODS: dict[str, Callable[[Problem, int, Course], None]] = {
     "tpe-hyperband": in_study("tpe", "hyperband"),
     "tpe-gittins": in_study("tpe", "gittins"),
     "study": in_study("pbgi", "gittins"),
+    "asha": asha,
+    "halving": halving,
 }
 
 
 # Results -------------------------------------------------------------------------------------------------------------
 
 
-def read(path: Path) -> dict[tuple[str, str], dict[int, dict[str, Any]]]:
+Run = dict[str, Any]
+
+
+def read(path: Path) -> dict[tuple[str, str], dict[int, Run]]:
     """Runs by problem and method, then by seed; of one that was made twice the later."""
-    runs: dict[tuple[str, str], dict[int, dict[str, Any]]] = defaultdict(dict)
+    runs: dict[tuple[str, str], dict[int, Run]] = defaultdict(dict)
     for line in path.read_text().splitlines() if path.exists() else []:
         run = json.loads(line)
         runs[run["problem"], run["method"]][run["seed"]] = run
@@ -226,27 +168,39 @@ def read(path: Path) -> dict[tuple[str, str], dict[int, dict[str, Any]]]:
 
 
 def show(path: Path) -> None:
-    """Per problem and method: median losses, and beside whole trials."""
+    """Markdown, as it stands in docs/early-stopping.md: median losses, then how they stand to those of whole trials."""
     runs = read(path)
+    problems = list(dict.fromkeys(problem for problem, _ in runs))
+    methods = [method for method in METHODS if any((problem, method) in runs for problem in problems)]
     third, full = len(SHARES) // 3 - 1, len(SHARES) - 1
-    print(f"{'':18}{'':15}{'seeds':>6}{'trials':>7}{'third':>9}{'full':>9}{'third/whole full':>18}{'worst/whole':>13}")
-    for problem in dict.fromkeys(key[0] for key in runs):
-        whole = runs.get((problem, "whole"), {})
-        for method in dict.fromkeys(key[1] for key in runs if key[0] == problem):
-            mine = runs[problem, method]
-            seeds = sorted(mine.keys() & whole.keys())
-            if not seeds:
+    print(_row(["problem", *methods]) + "\n" + "|---" * (len(methods) + 1) + "|")
+    for problem in problems:
+        found = [_medians(runs[problem, method], runs[problem, "whole"]) for method in methods]
+        print(_row([problem, *("" if own is None else f"{own[third]:.3g}, {own[full]:.3g}" for own, _ in found)]))
+    print(
+        "\n" + _row(["problem", "method", "seeds", "third / whole in full", "worst / whole"]) + "\n" + "|---" * 5 + "|"
+    )
+    for problem in problems:
+        for method in methods[1:]:
+            own, other = _medians(runs[problem, method], runs[problem, "whole"])
+            if own is None:
                 continue
-            own = np.median([mine[s]["losses"] for s in seeds], axis=0)
-            other = np.median([whole[s]["losses"] for s in seeds], axis=0)
-            with np.errstate(invalid="ignore"):
-                ratios = own / other
-            worst = np.nanmax(np.where(np.isfinite(other), ratios, np.nan))
-            n_trials = np.median([mine[s]["trials"] for s in seeds])
-            print(
-                f"{problem:18}{method:15}{len(seeds):6}{n_trials:7.0f}{own[third]:9.4g}{own[full]:9.4g}"
-                f"{own[third] / other[full]:18.3f}{worst:13.3f}"
-            )
+            n = len(runs[problem, method].keys() & runs[problem, "whole"].keys())
+            worst = np.max((own / other)[np.isfinite(other)])
+            print(_row([problem, method, str(n), f"{own[third] / other[full]:.2f}", f"{worst:.2f}"]))
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _medians(mine: Mapping[int, Run], whole: Mapping[int, Run]) -> tuple[np.ndarray | None, np.ndarray]:
+    """Median losses of a method and of whole trials, over the seeds that both have been run with."""
+    seeds = sorted(mine.keys() & whole.keys())
+    if not seeds:
+        return None, np.empty(0)
+    own, other = (np.median([runs[seed]["losses"] for seed in seeds], axis=0) for runs in (mine, whole))
+    return own, other
 
 
 def main() -> None:
@@ -277,8 +231,13 @@ def run_all(args: argparse.Namespace) -> None:
                 with threadpool_limits(1), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     METHODS[method](problem, seed, course)
-                run = {"problem": name, "method": method, "seed": seed, "losses": course.losses()}
-                run |= {"trials": course.n_trials, "seconds": time.process_time() - started}
+                run = {
+                    "problem": name,
+                    "method": method,
+                    "seed": seed,
+                    "losses": [float(f"{x:.5g}") for x in course.losses()],
+                }
+                run |= {"trials": course.n_trials, "seconds": round(time.process_time() - started, 1)}
                 with args.out.open("a") as file:
                     file.write(json.dumps(run) + "\n")
                 print(

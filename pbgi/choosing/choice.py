@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 
 from pbgi.arrays import Bools, Floats
 from pbgi.choosing.fitting import cost_notes, fit_costs, fit_outcomes, fit_values, unseen_categories
-from pbgi.choosing.going_on import can_resume, is_worth_going_on, worth_resuming
+from pbgi.choosing.going_on import an_end_is_due, can_resume, is_worth_going_on, worth_resuming
 from pbgi.choosing.state import LAST_SHARE, RunState
 from pbgi.constraints.constraint import beyond_limits
 from pbgi.cost import CostModel, fits, least_costs
@@ -102,6 +102,8 @@ def goes_on(state: RunState, number: int, *, best_next: bool = True) -> bool:
     if trial.state is not TrialState.RUNNING:
         return False
     if steps is None or not state.completed or not state.space.dimension or not steps.is_decision(trial.reports):
+        return True
+    if an_end_is_due(state, trial):
         return True
     return is_worth_going_on(state, snapshot_of(state, refit=False, besides=number)[0], trial, best_next=best_next)
 

@@ -195,6 +195,32 @@ def test_a_trial_that_was_stopped_may_be_charged_more_than_it_has_reported():
     assert optimizer.stop(trial).charged == 1.5
 
 
+def test_after_half_a_trial_of_stopped_ones_the_next_comes_to_its_end():
+    """Trials that look hopeless, each stopped after two of eight steps: every fourth is let go to its end."""
+
+    def ends_of(steps, running=0):
+        optimizer = Optimizer(LINE, seed=0, steps=steps)
+        for x in (0.1, 0.5, 0.9):
+            trial = optimizer.enqueue({"x": x})
+            for step in range(1, 9):
+                optimizer.report(trial, step, x - step, cost=float(step))
+        others = [optimizer.report(optimizer.enqueue({"x": 0.9 - 0.01 * k}), 1, 1e3, cost=1.0) for k in range(running)]
+        ends = []
+        for k in range(6):
+            trial = optimizer.report(optimizer.enqueue({"x": 0.2 + 0.1 * k}), 2, 1e3, cost=2.0)
+            ends.append(optimizer.should_continue(trial))
+            if ends[-1]:
+                optimizer.report(trial, 8, 1e3, cost=8.0)
+            else:
+                optimizer.stop(trial)
+        return ends, [optimizer.should_continue(other) for other in others]
+
+    assert ends_of(Steps(8, (1, 2, 4)))[0] == [False, False, False, True, False, False]
+    assert ends_of(Steps(8, (1, 2, 4), resumable=True))[0] == [False] * 6
+    # Of several that run it is the one that is furthest.
+    assert ends_of(Steps(8, (1, 2, 4)), running=2) == ([False, False, False, True, False, False], [False, False])
+
+
 def test_a_trial_that_was_stopped_goes_on_where_it_stood():
     optimizer = run(27.0 * 10, seed=1, resumable=True)
     asked = Optimizer.of(optimizer.space, "minimize", optimizer.settings, optimizer.trials)
