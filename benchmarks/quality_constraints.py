@@ -1,11 +1,11 @@
 """Conditions on outcomes: how many evaluations until a feasible point is within 1 % of the optimum, beside two peers.
 
-Four problems of the literature (`constrained_problems.py`), with the settings that each package gives by default. A run
+Eight problems of the literature (`constrained_problems.py`), with the settings that each package gives by default. A run
 ends when it has reached that, or after 60 evaluations, which then count as more. Runs are kept in a file of results, so
 that a second call makes only those that are missing.
 
-    python benchmarks/quality_constraints.py                             192 runs, an hour or two
-    python benchmarks/quality_constraints.py --contestants pbgi          64 runs, a few minutes
+    python benchmarks/quality_constraints.py                             384 runs, several hours, most of them of Ax
+    python benchmarks/quality_constraints.py --contestants pbgi          128 runs, half an hour
     python benchmarks/quality_constraints.py --table                     the table of what is there
 """
 
