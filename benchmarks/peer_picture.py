@@ -57,8 +57,11 @@ def draw(summary: Mapping[str, Any], path: Path) -> None:
         places = figure.subplots(n_rows, 2, squeeze=False).ravel()
         for axes, problem in zip(places, problems, strict=False):
             curves(axes, [row for row in summary["regrets"] if row["problem"] == problem], problem)
-        bars(places[len(problems)], summary["seconds"])
-        for axes in places[len(problems) + 1 :]:
+        used = len(problems)
+        if summary["seconds"]:
+            bars(places[used], summary["seconds"])
+            used += 1
+        for axes in places[used:]:
             axes.axis("off")
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=100)

@@ -50,6 +50,7 @@ except ImportError:
     sys.exit("The comparison needs scikit-learn and matplotlib: pip install scikit-learn matplotlib")
 
 from pbgi.integrations.sklearn import GittinsSearchCV
+from pbgi.report import palette
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
@@ -61,7 +62,11 @@ SPACE = {
     "min_samples_leaf": pbgi.Integer(1, 100, log=True),
     "l2_regularization": pbgi.Float(1e-4, 100.0, log=True),
 }
-COLORS = {"GittinsSearchCV": "#0072B2", "RandomizedSearchCV": "#D55E00", "HalvingRandomSearchCV": "#009E73"}
+COLORS = {
+    "GittinsSearchCV": palette.BLUE,
+    "RandomizedSearchCV": palette.VERMILLION,
+    "HalvingRandomSearchCV": palette.GREEN,
+}
 SMALLEST = 47  # samples in the first round of halving: a ninth of 423
 SHARES = (0.25, 0.5, 1.0)  # of the budget, in the table
 
@@ -231,7 +236,7 @@ def draw(runs: list[dict[str, Any]], budget: float, path: Path) -> None:
             axes.step(seconds, mid, color=color, lw=2.2, where="post", label=name)
         axes.set(xlabel="processor seconds of fitting and scoring", ylabel="log loss (nats)", title=title)
         axes.set(xlim=(0.0, budget), ylim=limits(runs, key, budget))
-        axes.grid(visible=True, color="#dddddd", lw=0.6)
+        axes.grid(visible=True, color=palette.SOFT_GRID, lw=0.6)
         axes.spines[["top", "right"]].set_visible(False)
     panels[0].legend(frameon=False, loc="upper right")
     n_seeds = len({run["seed"] for run in runs})

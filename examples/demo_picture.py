@@ -11,7 +11,9 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-COLORS = {PBGI: "#0072B2", RANDOM: "#D55E00"}  # apart for color-blind readers too
+from pbgi.report import palette
+
+COLORS = {PBGI: palette.BLUE, RANDOM: palette.VERMILLION}
 OFF_THE_PICTURE = 1e3
 TIMES_WORST = 3.0  # losses shown, of the worse of the two at the end: what lies above was over in a moment
 
@@ -34,7 +36,7 @@ def draw(trials: Mapping[str, Sequence[Finished]], budget: float, seed: int, oth
     draw_spending(spending, trials)
     draw_trials(both, trials)
     for axes in (progress, both):
-        axes.grid(visible=True, color="#e4e4e4", lw=0.6)
+        axes.grid(visible=True, color=palette.SOFT_GRID, lw=0.6)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
     figure.suptitle(f"A neural network for handwritten digits, {budget:g} s of training for each search (seed {seed})")

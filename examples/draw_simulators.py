@@ -24,8 +24,7 @@ from pbgi.problems.robot_pushing import (
     push,
     robot_pushing,
 )
-
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#888888"  # apart for color-blind readers too
+from pbgi.report import palette
 
 # Weights drawn at random, and those of the heuristic that comes with gymnasium.
 RANDOM_WEIGHTS = (0.64, 0.27, 0.04, 0.02, 0.81, 0.91, 0.61, 0.73, 0.54, 0.94, 0.82, 0.0)
@@ -78,16 +77,16 @@ def draw_flights(axes: Any, weights: Sequence[float], title: str) -> None:
         rewards.append(sum(step.reward for step in steps))
         path = np.array([position(step.state) for step in steps])
         if seed != SHOWN_SEED:
-            axes.plot(*path.T, color=GREY, lw=0.8, alpha=0.5, zorder=2)
+            axes.plot(*path.T, color=palette.GREY, lw=0.8, alpha=0.5, zorder=2)
             continue
-        axes.plot(*path.T, color=BLUE, lw=1.8, zorder=2)
+        axes.plot(*path.T, color=palette.BLUE, lw=1.8, zorder=2)
         axes.fill_between(*ground(environment).T, color="#D8D4CC", zorder=1)
         for step in steps[:-STEPS_BETWEEN_POSES:STEPS_BETWEEN_POSES]:
             draw_lander(axes, step, engine=action(step.state, weights))
         draw_lander(axes, steps[-1], engine=NOTHING)
     pad = [environment.helipad_x1, environment.helipad_x2]
-    axes.plot(pad, [environment.helipad_y] * 2, color=GREEN, lw=4, zorder=3, solid_capstyle="butt")
-    axes.text(WIDTH / 2, environment.helipad_y - 0.25, "pad", color=GREEN, ha="center", va="top")
+    axes.plot(pad, [environment.helipad_y] * 2, color=palette.GREEN, lw=4, zorder=3, solid_capstyle="butt")
+    axes.text(WIDTH / 2, environment.helipad_y - 0.25, "pad", color=palette.GREEN, ha="center", va="top")
     axes.set(xlim=(0, WIDTH), ylim=(0, HEIGHT + 1.2), xticks=[], yticks=[], aspect="equal")
     axes.set_title(f"{title}: reward {rewards[SHOWN_SEED]:.0f}, mean of {N_FLIGHTS} flights {np.mean(rewards):.0f}")
 
@@ -122,7 +121,7 @@ def draw_push(axes: Any, point: Sequence[float], title: str) -> None:
     problem = robot_pushing(cost="unknown")
     params = dict(zip(problem.space.names, point, strict=True))
     value, cost = problem.evaluate(params)
-    styles = {"square": BLUE, "disc": GREEN, "hand 1": ORANGE, "hand 2": "#B07AA1"}
+    styles = {"square": palette.BLUE, "disc": palette.GREEN, "hand 1": palette.VERMILLION, "hand 2": palette.PURPLE}
     for name, poses in recorded(params).items():
         color, is_hand = styles[name], name.startswith("hand")
         first, last = poses[0], poses[-1]

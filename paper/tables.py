@@ -50,6 +50,8 @@ search. Problems, starts and budgets are those of the other curves. Beside it st
 panel in the paper: another one from panel to panel, chosen with hindsight. Draws from a prior are other draws than the
 published ones, and the default learns their prior, which the paper's policies know where costs are uniform. "No worse"
 means that the median regret is not higher, or that the median best value is not lower.
+The default changes with the package: panels in 4 dimensions were run with the code of 2026-11-19, the others with that
+of 2026-11-16.
 """
 
 

@@ -142,9 +142,9 @@ def has_checkpoint(job: Job, trial: FrozenTrial) -> bool:
     return False
 
 
-def reports_of(steps: Steps, trial: FrozenTrial) -> tuple[Report, ...]:
+def reports_of(steps: Steps, trial: FrozenTrial) -> list[Report]:
     """What a trial has said so far."""
-    return Lengths(1, steps.last).reports(trial, None)
+    return list(Lengths(1, steps.last).reports(trial, None))
 
 
 @dataclass(eq=False)
@@ -162,7 +162,7 @@ class Way:
     """
 
     steps: Steps
-    reports: tuple[Report, ...]
+    reports: list[Report]
     step: int = 0
     base: float = 0.0
     price: float | None = None
@@ -170,10 +170,11 @@ class Way:
     n_heard: int = 0
 
     @classmethod
-    def of(cls, job: Job, trial: FrozenTrial, reports: tuple[Report, ...]) -> "Way | None":
-        """Where a trial stands that is to be run now; None where trials have no steps."""
+    def of(cls, job: Job, trial: FrozenTrial, before: "Way | None" = None) -> "Way | None":
+        """Where a trial stands that is to be run now, or again after a run; None where trials have no steps."""
         if job.steps is None:
             return None
+        reports = reports_of(job.steps, trial) if before is None else before.reports
         goes_on = job.steps.resumable and bool(reports) and has_checkpoint(job, trial)
         price = predicted_cost(trial) if job.formula is not None else None
         stood = (reports[-1].step, cost_so_far(reports)) if goes_on else (0, 0.0)
@@ -200,7 +201,7 @@ class Way:
             report = said[self.n_heard]
             self.n_heard += 1
             if report.step > (self.reports[-1].step if self.reports else 0):
-                self.reports = (*self.reports, report._replace(cost=self._cost(report)))
+                self.reports.append(report._replace(cost=self._cost(report)))
                 return self.reports[-1]
         return None
 

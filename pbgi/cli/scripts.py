@@ -133,7 +133,7 @@ def _report(study: JobStudy, report: Report, trial: FrozenTrial) -> int:
         state = "stopped" if was_stopped(trial) else STATES[trial.state]
         raise TrialStateError(f"trial {number} has ended and stays as it is: {state}; got step {report.step}")
     require_next(f"trial {number}", before, report)
-    way = Way(steps, (*before, report), n_stored=len(before))
+    way = Way(steps, [*before, report], n_stored=len(before))
     way.store(study, number)
     charged = LEAST_COST if report.cost is None else report.cost
     if report.step == steps.last:

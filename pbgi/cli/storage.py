@@ -220,11 +220,14 @@ class Storage:
 
         Raises:
             InvalidInputError: There is no such study, or which one is not clear.
+            StorageError: There is none at all.
         """
         names = self.names()
         if study is None and len(names) == 1:
             return names[0]
         if study not in names:
+            if not names:
+                raise StorageError(f"{self.shown}: there is no study in it; `pbgi tune` or `pbgi ask` makes one")
             wanted = "one of several" if study is None else repr(study)
             raise InvalidInputError(
                 f"{self.shown}: a study must be named that is there; got {wanted}; there are {names}"

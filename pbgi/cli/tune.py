@@ -19,7 +19,7 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
-from pbgi.cli.choosing import StageWatch, Way, checkpoint_of, hand_out, has_checkpoint, reports_of
+from pbgi.cli.choosing import StageWatch, Way, checkpoint_of, hand_out, has_checkpoint
 from pbgi.cli.errors import ExitCode, InterruptedRunError, JobError, StartError, StorageError
 from pbgi.cli.job import Job
 from pbgi.cli.private import write_json
@@ -169,9 +169,7 @@ class Tuner:
 
     def _way_of(self, trial: FrozenTrial, before: Way | None = None) -> Way | None:
         """How far a trial has come that is to be run now."""
-        if self._job.steps is None:
-            return None
-        way = Way.of(self._job, trial, reports_of(self._job.steps, trial) if before is None else before.reports)
+        way = Way.of(self._job, trial, before)
         if way is not None and way.is_lost:
             self._display.say(f"trial {trial.number}: its checkpoint is gone; it begins again, what it cost is charged")
         return way

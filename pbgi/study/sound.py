@@ -32,6 +32,10 @@ def _faults(position: int, trial: FrozenTrial) -> Iterator[str]:
         yield f"numbers of trials must be 0, 1, 2, ...; got {trial.number!r} at position {position}"
     if trial.state is TrialState.COMPLETE and not (trial.values and all(map(_is_value, trial.values))):
         yield f"trial {position} is complete and must have a number as its value; got {trial.values}"
+    for table in (trial.system_attrs, trial.user_attrs, trial.params):
+        for key in table:
+            if not isinstance(key, str):
+                yield f"names of what trial {position} holds must be texts; got {key!r}"
     for key, (rule, holds) in NOTES.items():
         notes = trial.system_attrs if key in SYSTEM else trial.user_attrs
         if notes.get(key) is not None and not holds(notes[key]):

@@ -9,7 +9,10 @@ import sys
 
 from cli_runs import run, write_job
 
+from pbgi.cli import scripts  # imported now, it has the real `goes_on`, whatever is patched later
 from pbgi.cli.choosing import goes_on
+
+assert scripts.goes_on is goes_on
 
 # Eight steps, with decisions after 2 and 4. What a step costs is a power of two, so that sums are exact.
 PROGRAM = """

@@ -70,6 +70,8 @@ ROWS = [
     (f"""UPDATE trial_system_attributes SET value_json = '{{"predicted_cost": -5}}' {TRIAL}""", "what was suggested"),
     (f"""UPDATE trial_system_attributes SET value_json = '{{"record": {{"a": "b"}}}}' {TRIAL}""", "what was suggested"),
     (f"""UPDATE trial_system_attributes SET value_json = '{{"params": 7}}' {TRIAL}""", "what was suggested"),
+    (f"UPDATE trial_system_attributes SET key = NULL {TRIAL}", "names of what trial 1 holds must be texts; got None"),
+    ("UPDATE trial_user_attributes SET key = x'00ff' WHERE key = 'pbgi:seconds'", "must be texts; got b'"),
     ("UPDATE study_user_attributes SET value_json = '{'", "JSON"),
     ("UPDATE study_user_attributes SET value_json = '\"x\"'", "settings of the study"),
     (SET + "'$.budget', 'x')", "budget must be"),

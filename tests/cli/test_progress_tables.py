@@ -1,15 +1,17 @@
 """Tables for a terminal, and JSON for everything else."""
 
+import contextlib
 import json
 import os
 import pty
-import subprocess
+import threading
 
 import pytest
-from cli_runs import ECHO, PBGI, run, write_job
+from cli_runs import ECHO, run, write_job
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pbgi.cli import main
 from pbgi.display.tables import best_table, status_table, trials_table
 
 TRIAL = {"trial": 3, "state": "complete", "params": {"lr": 0.0312345678, "act": "relu"}, "value": 0.123456789}
@@ -87,32 +89,38 @@ def test_no_line_is_wider_than_the_window_or_drives_it(columns, name, value):
 
 
 def in_terminal(*arguments):
-    """What a command writes to a terminal."""
+    """What a command writes to a terminal: it looks whether its standard output is one."""
     ours, theirs = pty.openpty()
-    done = subprocess.run([*PBGI, *map(str, arguments)], stdout=theirs, stderr=subprocess.PIPE, check=False)
-    os.close(theirs)
-    written = b""
-    while True:
-        try:
-            piece = os.read(ours, 65536)
-        except OSError:  # the other end is closed
-            break
-        written += piece
-        if not piece:
-            break
+    written = bytearray()
+
+    def read():
+        with contextlib.suppress(OSError):  # the other end is closed
+            while piece := os.read(ours, 65536):
+                written.extend(piece)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    with os.fdopen(theirs, "w", encoding="utf-8") as terminal, contextlib.redirect_stdout(terminal):
+        code = main([str(argument) for argument in arguments])
+    reader.join()
     os.close(ours)
-    assert done.returncode == 0, done.stderr
+    assert code == 0
     return written.decode().replace("\r\n", "\n")
 
 
-@pytest.mark.parametrize("command", ["status", "best", "trials"])
-def test_a_terminal_gets_a_table_and_a_pipe_json(tmp_path, command):
-    job = write_job(tmp_path, "trials = 3\n" + ECHO)
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory):
+    job = write_job(tmp_path_factory.mktemp("tuned"), "trials = 3\n" + ECHO)
     run("tune", job)
-    piped = run(command, job).stdout
+    return job
+
+
+@pytest.mark.parametrize("command", ["status", "best", "trials"])
+def test_a_terminal_gets_a_table_and_a_pipe_json(tuned, command):
+    piped = run(command, tuned).stdout
     json.loads(piped)
-    assert in_terminal(command, job, "--json") == piped
-    assert run(command, job, "--json").stdout == piped
-    shown = in_terminal(command, job)
+    assert in_terminal(command, tuned, "--json") == piped
+    assert run(command, tuned, "--json").stdout == piped
+    shown = in_terminal(command, tuned)
     assert not shown.startswith(("{", "["))
     assert "x" in shown

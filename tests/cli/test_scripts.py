@@ -322,6 +322,8 @@ def test_no_study_yet(tmp_path, capfd):
         assert "there is no study yet" in said(capfd, command, job, status=3)
     assert "there is no study yet" in said(capfd, "status", tmp_path / "none.db", status=3)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["job.toml"]
+    (tmp_path / "empty.db").touch()
+    assert "there is no study in it; `pbgi tune`" in said(capfd, "status", tmp_path / "empty.db", status=3)
 
 
 def test_other_studies_are_told_apart(tmp_path, capfd):

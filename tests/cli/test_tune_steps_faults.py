@@ -94,7 +94,7 @@ def _intermediate(folder):
 
 def test_several_workers_keep_to_one_budget(tmp_path):
     """Nobody decides for a trial of another, and nothing is run twice."""
-    head = "budget = 6.0\nresumable = true\nn_startup_trials = 2\n"
+    head = "budget = 6.0\nparallel = 2\nresumable = true\nn_startup_trials = 2\n"
     body = BODY.split("    if step")[0] + "    time.sleep(0.05)"
     job = job_in(tmp_path, head, ('cost = "cost"\n', ""), body=body)
     workers = [start("tune", job) for _ in range(2)]
@@ -177,3 +177,18 @@ def test_the_length_of_trials_stays_as_it_is(tmp_path, monkeypatch):
     assert "steps must stay as in study 'job', 8; got 9; change it back" in done.stderr
     write_job(tmp_path, text.replace("[2, 4, 8]", "[3, 8]").replace("trials = 1", "trials = 1\nresumable = true"))
     run("tune", job)
+
+
+def test_a_failed_attempt_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
+    """What the first attempt has cost is part of the way, and charged once."""
+    crash = '\n    if step == 3 and not begun: sys.exit("out of memory")'
+    job = job_in(tmp_path, "trials = 1\nretries = 1\nresumable = true\n", body=BODY + crash)
+    decide(monkeypatch, tmp_path, always)
+    done = run("tune", job)
+    assert (
+        "trial 0: attempt 1 failed, trying again: the command ended with exit code 1\n    out of memory" in done.stderr
+    )
+    (trial,), (seen,) = records(job), engine_trials(tmp_path)
+    price = price_of(trial)
+    assert (trial["state"], trial["cost"], seen.cost) == ("complete", 8 * price, 8 * price)
+    assert [(r.step, r.cost) for r in seen.reports if r.step != 3] == [(k, k * price) for k in (2, 4, 8)]

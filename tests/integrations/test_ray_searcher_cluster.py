@@ -14,7 +14,7 @@ from ray_cluster import RayCluster
 
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="needs pbgi[ray]")
 
-DRIVER = Path(__file__).with_name("ray_driver.py")
+DRIVER, STAGES_DRIVER = (Path(__file__).with_name(name) for name in ("ray_driver.py", "ray_stages_driver.py"))
 BUDGET, COST, N_BEFORE_GATE = 8.4, 1.0, 3  # as in the driver
 
 
@@ -26,9 +26,9 @@ def cluster():
 
 
 @contextlib.contextmanager
-def started(cluster, folder, *arguments):
+def started(cluster, folder, *arguments, script=DRIVER):
     """The driver, while it runs."""
-    with cluster.running(folder / "log", DRIVER, cluster.address, folder, *arguments) as driver:
+    with cluster.running(folder / "log", script, cluster.address, folder, *arguments) as driver:
         yield driver
 
 
@@ -165,3 +165,43 @@ def test_killed_driver_goes_on_with_what_was_known(cluster, tmp_path, monkeypatc
     assert {trial_id: after[trial_id] for trial_id in completed(before)} == completed(before)
     # Those that were running have been run again, as the same trials.
     assert {trial_id: point(after[trial_id]) for trial_id in before} == {i: point(t) for i, t in before.items()}
+
+
+# Trials that are stopped early ---------------------------------------------------------------------------------------
+
+
+def in_state(trials, state):
+    return {trial_id: trial for trial_id, trial in trials.items() if trial["state"] == state}
+
+
+def assert_stopped_in_time(trials, lost=0.0):
+    """Each trial came to its end or was stopped after the first of two stages, and was charged its steps."""
+    stopped, whole = in_state(trials, "stopped"), completed(trials)
+    assert len(stopped) + len(whole) == len(trials)
+    assert {trial["reports"][-1][0] for trial in stopped.values()} == {3}
+    assert {trial["reports"][-1][0] for trial in whole.values()} == {8}  # the ninth is the value
+    assert 3.0 * len(stopped) + 9.0 * len(whole) <= charged(trials) <= 3.0 * len(stopped) + 9.0 * len(whole) + lost
+    assert charged(trials) <= 70.0 + lost  # the budget of the driver
+    assert len(stopped) >= 4
+
+
+def test_trials_are_stopped_early(cluster, tmp_path):
+    with started(cluster, tmp_path, "fit", 0.0, script=STAGES_DRIVER) as driver:
+        finish(driver, tmp_path)
+    assert_stopped_in_time(saved(tmp_path))
+
+
+@pytest.mark.slow
+def test_a_killed_driver_goes_on_stopping_trials(cluster, tmp_path, monkeypatch):
+    monkeypatch.setenv("TUNE_GLOBAL_CHECKPOINT_S", "1")  # save every second
+    with started(cluster, tmp_path, "fit", 0.3, script=STAGES_DRIVER) as driver:
+        wait_for(lambda: in_state(saved(tmp_path), "stopped"), driver, tmp_path)
+        kill_between_two_savings(cluster, driver, tmp_path)
+    before = saved(tmp_path)
+    with started(cluster, tmp_path, "restore", script=STAGES_DRIVER) as driver:
+        finish(driver, tmp_path)
+    after = saved(tmp_path)
+    assert len(after) > len(before)
+    ended = in_state(before, "stopped") | completed(before)
+    assert {trial_id: after[trial_id] for trial_id in ended} == ended
+    assert_stopped_in_time(after, lost=2 * 9.0)  # what ran when the driver was killed ran again

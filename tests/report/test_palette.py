@@ -1,6 +1,8 @@
 """Labels at the ends of lines, and colors that stay apart."""
 
 import itertools
+import re
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -63,3 +65,15 @@ def test_labels_are_at_the_height_of_their_lines():
         palette.label_ends(axes, [(1.0, "middle", palette.BLUE), (10.0, "high", palette.GREEN)])
     assert [text.get_position()[1] for text in axes.texts] == pytest.approx([0.5, 0.75])
     assert [text.get_text() for text in axes.texts] == ["middle", "high"]
+
+
+SCRIPTS = [p for folder in ("examples", "benchmarks") for p in (Path(__file__).parents[2] / folder).glob("*.py")]
+DRAWING = [script for script in SCRIPTS if ".savefig(" in script.read_text()]
+
+
+@pytest.mark.parametrize("script", DRAWING, ids=lambda script: script.name)
+def test_pictures_of_examples_and_benchmarks_have_these_colors(script):
+    text = script.read_text()
+    assert "import palette" in text
+    named = set(re.findall(r"#[0-9A-Fa-f]{6}", text))
+    assert script.name == "draw_simulators.py" or not named  # whose lander looks as it does elsewhere

@@ -188,6 +188,13 @@ def test_trials_that_are_not_worth_going_on_with_are_stopped_and_better_ones_are
     assert all(trial.state is TrialState.COMPLETE for trial in stages.trials[:3])
 
 
+def test_a_trial_that_was_stopped_may_be_charged_more_than_it_has_reported():
+    optimizer = Optimizer(LINE, budget=10.0, steps=9, seed=0)
+    trial = optimizer.report(optimizer.ask(), 2, 0.5, cost=1.0)
+    assert optimizer.stop(trial, charge=1.5).charged == optimizer.spent == 1.5
+    assert optimizer.stop(trial).charged == 1.5
+
+
 def test_a_trial_that_was_stopped_goes_on_where_it_stood():
     optimizer = run(27.0 * 10, seed=1, resumable=True)
     asked = Optimizer.of(optimizer.space, "minimize", optimizer.settings, optimizer.trials)
