@@ -6,7 +6,7 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
-from pbgi import InvalidInputError
+from pbgi import InvalidInputError, UniformCost
 from pbgi.integrations.optuna import GittinsPruner, PBGISampler
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -110,6 +110,26 @@ def test_durations_are_costs_where_none_are_told_and_failures_do_no_harm():
     study.optimize(fails, n_trials=15, catch=(ValueError,))
     assert [t.state for t in study.trials].count(TrialState.FAIL) == 1
     assert study.best_value < 0.3
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_comes_before_the_first_step_is_not_taken_for_a_step(seed):
+    """Without told costs, choosing the point took nearly all of a trial: good ones were pruned after a step of five."""
+
+    def trains(trial):
+        loss = (trial.suggest_float("a", 0.0, 5.0) - 2.0) ** 2 + (trial.suggest_float("b", 0.0, 10.0) - 7.0) ** 2
+        for step in range(5):
+            trial.report(loss + 0.5**step, step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return loss
+
+    study = optuna.create_study(sampler=PBGISampler(seed=seed, cost=UniformCost()), pruner=GittinsPruner())
+    study.optimize(trains, n_trials=16)
+    states = [trial.state for trial in study.trials[3:]]
+    assert TrialState.PRUNED in states
+    assert states.count(TrialState.COMPLETE) >= 4
+    assert study.best_value < 0.05  # of the first three, the only ones that came to their end before, 9.6 and 3.5
 
 
 def test_studies_of_several_objectives_are_refused():

@@ -9,7 +9,6 @@ like any other.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from optuna.pruners import BasePruner
 from optuna.study import Study, StudyDirection
@@ -30,7 +29,7 @@ from pbgi.serialization import Value
 from pbgi.settings import Settings
 from pbgi.space import Space
 from pbgi.study.learned import LearnedSpace
-from pbgi.study.ledger import told_cost
+from pbgi.study.ledger import ledger_of, told_cost
 from pbgi.study.moving import params_with_shares
 from pbgi.study.reports import Lengths, lengths_of, state_of
 from pbgi.study.storage import trials_of
@@ -111,9 +110,9 @@ class GittinsPruner(BasePruner):
 
 def _trial(number: int, trial: FrozenTrial, point: Mapping[str, Value], lengths: Lengths, tells: bool) -> Trial | None:
     """A trial of the study as the engine sees it; None of one that waits."""
-    cost = told_cost(trial) if tells else _seconds(trial)
-    cost = cost or None
-    reports = lengths.reports(trial, cost)
+    cost = (told_cost(trial) if tells else _seconds(trial)) or None
+    # Seconds by a step are not those of its share: what comes before the first one, loading data, say, comes once.
+    reports = lengths.reports(trial, cost if tells else None)
     if trial.state == StudyState.WAITING:
         return None
     state = state_of(trial, reports=bool(reports))
@@ -122,8 +121,6 @@ def _trial(number: int, trial: FrozenTrial, point: Mapping[str, Value], lengths:
 
 
 def _seconds(trial: FrozenTrial) -> float | None:
-    """How long a trial took, or has been running."""
-    if trial.datetime_start is None:
-        return None
-    ended = trial.datetime_complete or datetime.now(trial.datetime_start.tzinfo)
-    return max((ended - trial.datetime_start).total_seconds(), 0.0)
+    """How long a trial that has ended took, without the choice of its point."""
+    ended = ledger_of([trial]).accounts.get(trial.number) if trial.state.is_finished() else None
+    return None if ended is None else ended.charged
