@@ -418,6 +418,21 @@ def test_values_at_the_end_of_the_scale_need_no_warning(value, policy, direction
         assert np.isfinite(numbers).all()
 
 
+@pytest.mark.parametrize("start", [1.7e308, -1.7e308, 1e200, 1e38])
+@pytest.mark.parametrize("last", [lambda x: x, lambda _: 5e-205])
+def test_trials_may_begin_anywhere(start, last):
+    """A loss before the first step of training, say, where the last ones are close together or all alike."""
+    optimizer = Optimizer({"x": Float(0, 1)}, steps=[1, 3, 9], cost=pbgi.UniformCost(), seed=0)
+    for i in range(5):
+        trial = optimizer.ask()
+        optimizer.report(trial, 1, start if i % 2 else 1.0)
+        optimizer.tell(trial, last(trial.params["x"]))
+    running = optimizer.enqueue({"x": 0.5})
+    optimizer.report(running, 1, -start)
+    assert optimizer.should_continue(running) in (True, False)
+    assert math.isfinite(optimizer.ask().params["x"])
+
+
 @pytest.mark.parametrize("costs", [(5e-324, 1.7e308, 1.7e308), (1.7e308, 5e-324, 5e-324)])
 def test_steps_may_cost_more_than_their_trial(costs):
     """Whatever a program reports on its way: trials held elsewhere come as they are."""

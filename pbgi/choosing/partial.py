@@ -18,6 +18,7 @@ from pbgi.trials.steps import Steps
 # Curves that have come to their end, before anything is foretold: of one nobody knows whether others are like it.
 FEWEST_CURVES = 3
 LEAST_VARIANCE, LEAST_SHARE = 1e-12, 1e-9
+FARTHEST = 1e50  # deviations: beyond, squares of squares would overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,9 @@ def read_curves(state: RunState, warp: Warp, trials: Sequence[Trial]) -> Observe
     for row, trial in zip(values, trials, strict=True):
         _fill(row, steps, trial)
     flat = np.isfinite(values)
-    values[flat] = rounded(warp.to_warped(state.sign * values[flat]), WARP_QUANTUM)
+    with np.errstate(over="ignore"):
+        warped = np.clip(warp.to_warped(state.sign * values[flat]), -FARTHEST, FARTHEST)
+    values[flat] = rounded(warped, WARP_QUANTUM)
     return Observed(state.points(trials), values, flat.sum(axis=1))
 
 

@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from inspect import signature
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -299,7 +300,11 @@ def _policy(value: Any) -> Policy:
     if not isinstance(given, Mapping) or not isinstance(given.get("kind"), str) or given["kind"] not in known:
         raise InvalidInputError(f"kind must be one of {', '.join(sorted(known))}; got {value!r}")
     arguments = {key: argument for key, argument in given.items() if key != "kind"}
-    made: Policy = known[given["kind"]](**arguments)
+    kind = known[given["kind"]]
+    needed = [name for name, each in signature(kind).parameters.items() if each.default is each.empty]
+    if missing := [name for name in needed if name not in arguments]:
+        raise InvalidInputError(f"{kind.__name__} needs {missing[0]}; got {value!r}")
+    made: Policy = kind(**arguments)
     return made
 
 
