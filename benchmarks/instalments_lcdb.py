@@ -317,7 +317,9 @@ def targets(means: Means) -> list[tuple[str, bool]]:
     lines = []
     for rate in RATES[1:]:
         ours = means["instalments"][rate]["regret"]
-        name, best = min(((n, at[rate]["regret"]) for n, at in means.items() if n != "instalments"), key=lambda x: x[1])
+        name, best = min(
+            ((n, at[rate]["regret"]) for n, at in means.items() if not n.startswith("instalments")), key=lambda x: x[1]
+        )
         lines.append((f"rate {rate:g}: {1000 * ours:.1f}, the best other ({name}) {1000 * best:.1f}", ours < best))
     for name in [name for name in means if name.startswith(("Hyperband", "successive"))]:
         peer = means[name][RATES[0]]

@@ -176,7 +176,7 @@ def show(path: Path) -> None:
     print(_row(["problem", *methods]) + "\n" + "|---" * (len(methods) + 1) + "|")
     for problem in problems:
         found = [_medians(runs[problem, method], runs[problem, "whole"]) for method in methods]
-        print(_row([problem, *("" if own is None else f"{own[third]:.3g}, {own[full]:.3g}" for own, _ in found)]))
+        print(_row([problem, *("" if own is None else f"{own[third]:.4g}, {own[full]:.4g}" for own, _ in found)]))
     print(
         "\n" + _row(["problem", "method", "seeds", "third / whole in full", "worst / whole"]) + "\n" + "|---" * 5 + "|"
     )
