@@ -14,7 +14,7 @@ STYLES = {  # color and dashes
 }
 MARKS = {"train all": "s", "Hyperband": "D"}
 # Where names are written, from their mark: some marks are close to each other.
-BESIDE = {"Hyperband": (-6, 5, "right"), "successive halving, 1 in 2": (-6, 5, "right")}
+BESIDE = {"Hyperband": (7, -4, "left"), "successive halving, 1 in 2": (-6, 5, "right")}
 
 
 def draw_lcdb(means: Means, path: Path) -> None:
