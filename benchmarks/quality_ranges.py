@@ -54,7 +54,7 @@ def main() -> int:
     seeds = range(parser.parse_args().seeds)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.simplefilter("ignore")
-    print("| | " + " | ".join(SAMPLERS) + " |", "|---" * (1 + len(SAMPLERS)) + "|", sep="\n")
+    print("| problem | " + " | ".join(SAMPLERS) + " |", "|---" * (1 + len(SAMPLERS)) + "|", sep="\n")
     for problem in (leaves, interval):
         began = time.perf_counter()
         found = [median(best_of(problem, make(seed)) for seed in seeds) for make in SAMPLERS.values()]

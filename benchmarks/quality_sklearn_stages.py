@@ -182,7 +182,7 @@ def tell(lines: list[dict[str, Any]], file: Any = sys.stdout) -> None:
     found = {key(line) for line in lines}
     seeds = [n for n in {line["seed"] for line in lines} if {(p, n, m) for p, m in product(PROBLEMS, METHODS)} <= found]
     lines = [line for line in lines if line["seed"] in seeds]
-    print("| | " + " | ".join(METHODS) + " | `resource` is better than both |", file=file)
+    print("| data set | " + " | ".join(METHODS) + " | `resource` is better than both |", file=file)
     print("|---|" + "---|" * (len(METHODS) + 1), file=file)
     for name, kind in product(PROBLEMS, ("cv", "held")):
         of = {m: _losses(lines, name, m, kind) for m in METHODS}
