@@ -30,6 +30,8 @@ class NumberNote:
     def among(self, notes: Mapping[str, Note]) -> float | None:
         """The same of notes that belong to no trial yet."""
         found = notes.get(self.name)
+        if type(found) is float:  # as a rule, and asked for every trial at every step
+            return found
         return float(found) if isinstance(found, int | float) else None
 
 

@@ -126,17 +126,21 @@ class Optimizer(Reporting):
         state = RunState.of(space, direction, settings, trials)
         self._space, self._direction, self._settings = state.space, state.direction, state.settings
         self._history, self._X = History(state.trials), state.X
+        self._known_state = state
         self._cached: tuple[RunState, Choice] | None = None
         self._n_failures_heard = len(self._history.failed)
 
     @property
     def _state(self) -> RunState:
-        """Where the run stands; points are converted once."""
+        """Where the run stands: the same state, with what it has worked out, as long as nothing is told."""
         trials = self._history.trials
-        new = trials[len(self._X) :]
+        if trials == self._known_state.trials:
+            return self._known_state
+        new = trials[len(self._X) :]  # points are converted once
         if new:
             self._X = np.concatenate([self._X, self._space.to_unit_many([trial.params for trial in new])])
-        return RunState(self._space, self._direction, self._settings, trials, self._X)
+        self._known_state = RunState(self._space, self._direction, self._settings, trials, self._X)
+        return self._known_state
 
     # Asking and telling ----------------------------------------------------------------------------------------------
 
@@ -297,8 +301,8 @@ class Optimizer(Reporting):
 
     def _next(self) -> tuple[RunState, Choice]:
         """Where the run stands and what comes next; `should_stop` and `ask` share it."""
-        if self._cached is None or self._cached[0].trials != self._history.trials:
-            state = self._state
+        state = self._state
+        if self._cached is None or self._cached[0] is not state:
             with undisturbed():
                 self._cached = state, choose(state)
         return self._cached

@@ -18,6 +18,8 @@ LOG_2PI = math.log(2.0 * math.pi)
 
 def _number(value: object) -> float:
     """The value as a float, NaN if it is no real number."""
+    if type(value) is float:  # as a rule: models are made at every step
+        return value
     plain = unboxed(value)
     return as_float(plain) if is_real(plain) else math.nan
 
