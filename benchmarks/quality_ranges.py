@@ -14,19 +14,10 @@ from collections.abc import Callable
 from statistics import median
 
 import optuna
-from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
-
-import pbgi
-from pbgi.integrations.optuna import PBGISampler
+from optuna.samplers import BaseSampler
+from quality_conditional import SAMPLERS
 
 N_TRIALS = 25
-SAMPLERS: dict[str, Callable[[int], BaseSampler]] = {
-    "pbgi": lambda seed: PBGISampler(cost=pbgi.UniformCost(), seed=seed),
-    "tpe": lambda seed: TPESampler(seed=seed),
-    "tpe-group": lambda seed: TPESampler(seed=seed, multivariate=True, group=True),
-    "gp": lambda seed: GPSampler(seed=seed),
-    "random": lambda seed: RandomSampler(seed=seed),
-}
 
 
 def leaves(trial: optuna.Trial) -> float:

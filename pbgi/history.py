@@ -142,8 +142,8 @@ class History:
         number: int,
         value: float,
         cost: float | None = None,
-        charge: float | None = None,
         constraints: Mapping[str, float] = NO_OUTCOMES,
+        charge: float | None = None,
     ) -> Trial:
         """Record the outcome of a trial; a value that is NaN or infinite fails the trial.
 
@@ -151,8 +151,8 @@ class History:
             number: Which trial; trials may end in any order. One that ended without a value takes it late.
             value: The outcome, a real number.
             cost: What it cost, positive and finite, or None: not known.
-            charge: What the budget pays for it, if that is not its cost; not negative.
             constraints: Outcomes that conditions are about, by name.
+            charge: What the budget pays for it, if that is not its cost; not negative.
 
         Returns:
             The finished trial; if it was finished with this value and this cost before, as it was.

@@ -241,7 +241,7 @@ class Optimizer(Reporting):
                 f"cost must be told, since the budget counts it; got cost=None for trial {own.number}; "
                 "with cost=UniformCost() the budget is a number of trials"
             )
-        return self._history.complete(own.number, value, cost, charge, outcomes)
+        return self._history.complete(own.number, value, cost, outcomes, charge)
 
     @refuse_unknown_arguments
     def fail(
