@@ -123,7 +123,7 @@ def measures(root: Path) -> dict[str, str]:
     code, test_code = (sum(len(m.code) for m in part) for part in (modules, tests))
     return {
         "files at the top level of `pbgi/`": str(len(list((root / "pbgi").glob("*.py")))),
-        "files of the command line": str(len(list((root / "pbgi" / "cli").glob("*.py")))),
+        "files of the command line": str(len(list((root / "pbgi" / "cli").rglob("*.py")))),
         "lines per file, median": f"{statistics.median(lengths):.0f}",
         "longest file": str(max(lengths)),
         "files of at most 400 lines": _share(sum(n <= 400 for n in lengths), len(lengths)),
