@@ -182,7 +182,8 @@ def assert_stopped_in_time(trials, lost=0.0):
     assert {trial["reports"][-1][0] for trial in whole.values()} == {8}  # the ninth is the value
     assert 3.0 * len(stopped) + 9.0 * len(whole) <= charged(trials) <= 3.0 * len(stopped) + 9.0 * len(whole) + lost
     assert charged(trials) <= 70.0 + lost  # the budget of the driver
-    assert len(stopped) >= 4
+    # Three come to their end; then of three trials, which pay 3 + 3 + 9, at least two are stopped.
+    assert len(stopped) >= 2 * ((70 - 3 * 9 - lost) // 15)
 
 
 def test_trials_are_stopped_early(cluster, tmp_path):
